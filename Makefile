@@ -56,6 +56,18 @@ test-python: setup build ## Run the Python tests
 	$(BIN)/python -m pytest -q tests
 	$(BIN)/python -m pytest -q --doctest-modules python
 
+# In a folder of its own: the native module without the embedded runtime, beside a copy of the packages.
+WITHOUT_RUNTIME := target/without-runtime
+
+.PHONY: test-without-runtime
+test-without-runtime: setup build ## Build the native module without the embedded runtime and run the profiler's tests on it
+	cargo build --quiet --package mindprof-python --no-default-features --features pyo3/extension-module --target-dir $(WITHOUT_RUNTIME)
+	rm -rf $(WITHOUT_RUNTIME)/python
+	cp -R python $(WITHOUT_RUNTIME)/python
+	rm -f $(WITHOUT_RUNTIME)/python/mindprof/_core*.so
+	cp $(WITHOUT_RUNTIME)/debug/lib_core.so $(WITHOUT_RUNTIME)/python/mindprof/_core.abi3.so
+	PYTHONPATH=$(CURDIR)/$(WITHOUT_RUNTIME)/python $(BIN)/python -m pytest -q -p no:cacheprovider tests/python
+
 # An interpreter that has torch. The target creates one unless TORCH_PYTHON names it.
 ifndef TORCH_PYTHON
 TORCH_PYTHON := target/parity/bin/python

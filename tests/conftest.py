@@ -1,8 +1,14 @@
-"""Every trace that a test writes is checked against what viewers need."""
+"""Every trace that a test writes is checked against what viewers need.
+
+A build without the embedded runtime is tested too: tests that need the runtime are skipped here,
+whether they are marked or import `mindtorch_v2`.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
+from importlib.abc import MetaPathFinder
 from typing import Any
 
 import pytest
@@ -11,6 +17,25 @@ from tests.trace_schema import check_file
 
 if os.environ.get("CONTRACT_HOST", "mindtorch_v2") != "torch":
     from mindprof import _core
+
+    from tests.workloads import HAS_RUNTIME, REASON
+
+    class RuntimeImports(MetaPathFinder):
+        """Skips the test, or the module of tests, that imports the runtime."""
+
+        def find_spec(self, name: str, *_: Any) -> None:
+            if name.partition(".")[0] == "mindtorch_v2":
+                pytest.skip(REASON, allow_module_level=True)
+
+    if not HAS_RUNTIME:
+        sys.meta_path.insert(0, RuntimeImports())
+        # Its conftest imports the framework, where nothing can be skipped.
+        collect_ignore = ["contract"]
+
+    def pytest_runtest_setup(item: pytest.Item) -> None:
+        """Skips tests that are marked, such as those that start a program which needs it."""
+        if not HAS_RUNTIME and item.get_closest_marker("runtime") is not None:
+            pytest.skip(REASON)
 
     @pytest.fixture(autouse=True)
     def every_written_trace_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:

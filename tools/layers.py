@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 # A crate may depend on these crates of the workspace.
@@ -19,30 +20,47 @@ EDGES: dict[str, set[str]] = {
     "mindprof-record": {"mindprof-model"},
     "mindprof-analyze": {"mindprof-model"},
     "mindprof-trace": {"mindprof-model", "mindprof-analyze"},
-    "mindprof-formats": {"mindprof-model", "mindprof-analyze", "mindprof-trace"},
+    "mindprof-answers": {"mindprof-model", "mindprof-analyze"},
+    "mindprof-formats": {
+        "mindprof-model",
+        "mindprof-analyze",
+        "mindprof-answers",
+        "mindprof-trace",
+    },
     "mindprof-report": {
         "mindprof-model",
         "mindprof-analyze",
+        "mindprof-answers",
         "mindprof-trace",
         "mindprof-formats",
     },
     "mindprof-pytorch": {"mindprof-model", "mindprof-record"},
+    "mindprof-python-support": {"mindprof-model"},
     "mindtorch-tensor": {"mindprof-model", "mindprof-record"},
+    "mindtorch-python": {
+        "mindprof-model",
+        "mindprof-record",
+        "mindprof-python-support",
+        "mindtorch-tensor",
+    },
     "mindprof-python": {
         "mindprof-model",
         "mindprof-record",
         "mindprof-analyze",
+        "mindprof-answers",
         "mindprof-trace",
         "mindprof-formats",
         "mindprof-report",
         "mindprof-allocator",
         "mindprof-cli",
         "mindprof-pytorch",
-        "mindtorch-tensor",
+        "mindprof-python-support",
+        "mindtorch-python",
     },
     "mindprof-cli": {
         "mindprof-model",
         "mindprof-analyze",
+        "mindprof-answers",
         "mindprof-trace",
         "mindprof-formats",
         "mindprof-report",
@@ -52,21 +70,36 @@ EDGES: dict[str, set[str]] = {
         "mindprof-model",
         "mindprof-record",
         "mindprof-analyze",
+        "mindprof-answers",
         "mindprof-trace",
         "mindprof-formats",
         "mindprof-report",
     },
 }
 
-# These libraries may be used by one crate only.
-OWNED: dict[str, str] = {
-    "pyo3": "mindprof-python",
-    "clap": "mindprof-cli",
-    "clap_complete": "mindprof-cli",
-    "clap_mangen": "mindprof-cli",
-    "anyhow": "mindprof-cli",
-    "indicatif": "mindprof-cli",
-    "inferno": "mindprof-report",
+# A crate may depend on these crates only under a feature: the embedded runtime is a guest.
+OPTIONAL: dict[str, set[str]] = {"mindprof-python": {"mindtorch-python"}}
+
+# These libraries may be used by these crates only.
+OWNED: dict[str, set[str]] = {
+    "pyo3": {"mindprof-python", "mindprof-python-support", "mindtorch-python"},
+    "clap": {"mindprof-cli"},
+    "clap_complete": {"mindprof-cli"},
+    "clap_mangen": {"mindprof-cli"},
+    "anyhow": {"mindprof-cli"},
+    "indicatif": {"mindprof-cli"},
+    "inferno": {"mindprof-report"},
+}
+
+# Within these folders, these crates are not imported: readers of traces know no analysis.
+APART: dict[str, str] = {
+    "crates/trace/src/scan": "mindprof_analyze",
+    "crates/trace/src/chrome/collect": "mindprof_analyze",
+    "crates/trace/src/chrome/read": "mindprof_analyze",
+    "crates/trace/src/chrome/event_scanner": "mindprof_analyze",
+    "crates/trace/src/read.rs": "mindprof_analyze",
+    "crates/trace/src/readers.rs": "mindprof_analyze",
+    "crates/trace/src/reading.rs": "mindprof_analyze",
 }
 
 # The model is plain data: what it may use beyond the standard library.
@@ -88,9 +121,14 @@ def wrong_edges(packages: list[dict[str, Any]]) -> list[str]:
             for other in sorted((used & EDGES.keys()) - EDGES[name])
         ]
         wrong += [
-            f"{name} -> {other}: only {OWNED[other]} may use it"
+            f"{name} -> {other}: only {', '.join(sorted(OWNED[other]))} may use it"
             for other in sorted(used & OWNED.keys())
-            if OWNED[other] != name
+            if name not in OWNED[other]
+        ]
+        wrong += [
+            f"{name} -> {entry['name']}: allowed only as an optional dependency"
+            for entry in package["dependencies"]
+            if entry["name"] in OPTIONAL.get(name, set()) and not entry["optional"]
         ]
         if name == "mindprof-model":
             wrong += [
@@ -100,11 +138,25 @@ def wrong_edges(packages: list[dict[str, Any]]) -> list[str]:
     return wrong
 
 
+def wrong_imports(root: Path) -> list[str]:
+    """Returns one line per file that imports a crate it must not know."""
+    wrong = []
+    for place, crate in APART.items():
+        stem = root / place.removesuffix(".rs")
+        files = [stem.with_suffix(".rs"), *sorted(stem.rglob("*.rs"))]
+        wrong += [
+            f"{path.relative_to(root)} -> {crate}: readers know no analysis"
+            for path in files
+            if path.exists() and crate in path.read_text(encoding="utf-8")
+        ]
+    return wrong
+
+
 def main() -> int:
     """Runs the check over the workspace in the current folder."""
     command = ["cargo", "metadata", "--format-version=1", "--no-deps"]
     metadata = subprocess.run(command, capture_output=True, check=True).stdout
-    wrong = wrong_edges(json.loads(metadata)["packages"])
+    wrong = wrong_edges(json.loads(metadata)["packages"]) + wrong_imports(Path.cwd())
     for line in wrong:
         print(f"error: {line}", file=sys.stderr)
     return 1 if wrong else 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch  # type: ignore[import-not-found]  # only in the environment that runs this
 
 ROOT = Path(__file__).parents[1]
-SOURCES = ROOT / "crates/tensor/src"
+SOURCES = ROOT / "runtime/tensor/src"
 TARGET = ROOT / "crates/formats/src/execution_trace/schemas.txt"
 
 

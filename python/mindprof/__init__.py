@@ -1,6 +1,6 @@
 """The torch.profiler API on a Rust engine.
 
-`profile` records everything that the host runs while it is open, `record_function` names a range of
+`profile` records every operator that runs while it is open. `record_function` adds a named range of
 your own:
 
     >>> import mindprof
@@ -14,44 +14,43 @@ your own:
 try:
     from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
 except SystemError as error:
-    # All that a free-threaded interpreter says of a module that was built for others.
+    # A free-threaded interpreter raises nothing more specific for a module built with the GIL.
     raise ImportError(
-        "mindprof was built for interpreters with a lock, and this one is free-threaded\n"
-        "hint: use the ordinary build of this Python"
+        "mindprof was built for Python with the GIL, and this interpreter is free-threaded\n"
+        "hint: use the standard build of this Python version"
     ) from error
-from mindprof._diff import DiffRow, ProfileDiff, diff
-from mindprof._former_names import keep_former_names
-from mindprof._hosts.present import supported_activities
+from mindprof._diff import DiffRow, DiffVerdict, ProfileDiff, diff
+from mindprof._frameworks.present import supported_activities
 from mindprof._install.install import install, uninstall
 from mindprof._late_modules import import_before_forks
 from mindprof._load import LoadedProfile, RepairWarning, load
-from mindprof._profiler.activity import (
-    CuspyConfig,
-    PerformanceMetricsConfig,
-    ProfilerActivity,
-    ProfilerActivityConfig,
-    kineto_available,
-)
 from mindprof._profiler.observer import ExecutionTraceObserver
 from mindprof._profiler.profile import profile
-from mindprof._profiler.profiler_config import _ExperimentalConfig as ExperimentalConfig
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._profiler.tensorboard import tensorboard_trace_handler
 from mindprof._results.device_type import DeviceType
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._settings.activity import (
+    CuspyConfig,
+    PerformanceMetricsConfig,
+    ProfilerActivity,
+    ProfilerActivityConfig,
+    kineto_available,
+)
+from mindprof._settings.profiler_config import _ExperimentalConfig as ExperimentalConfig
 
-# Here, where all classes are known: at first use another thread may be about to fork.
+# The engine looks classes up now rather than at first use, when another thread may be forking.
 look_up_classes()
 import_before_forks()
-keep_former_names()
-del import_before_forks, keep_former_names, look_up_classes
+del import_before_forks, look_up_classes
 
 __all__ = [
     "CuspyConfig",
     "DeviceType",
     "DiffRow",
+    "DiffVerdict",
     "EventList",
     "ExecutionTraceObserver",
     "ExperimentalConfig",

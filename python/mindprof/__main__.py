@@ -1,4 +1,4 @@
-"""`python -m mindprof`: the program, where its script is not on the path."""
+"""`python -m mindprof`: the `mindprof` program when its script is not on the path."""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""The program `mindprof` as it comes with the package."""
+"""The `mindprof` program that the package installs.
+
+`mindprof run` is Python; the engine implements all other commands.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from mindprof import _core
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the program and returns its exit code; `mindprof --help` says what it can do.
+    """Runs the program and returns its exit code. `mindprof --help` lists the commands.
 
     Args:
-        arguments: What follows the program's name; that of the process if None.
+        arguments: The arguments after the program's name; those of the process if `None`.
 
     Example:
         >>> main(["verify", "missing.json"])
@@ -22,17 +25,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] == ["run"]:
-        # Here and not above: other commands need no profiler.
+        # Imported here because the other commands need no profiler.
         from mindprof._run.command import run
 
         return run(arguments[1:])
-    # The engine writes to the same places, beside Python's buffers.
+    # The engine writes to the same streams, but not through Python's buffers.
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
     if threading.current_thread() is not threading.main_thread():
         return _core.run_command(["mindprof", *arguments])
-    # While Python waits for the engine it cannot act upon Ctrl-C: the system is to do it.
+    # Python cannot handle Ctrl-C while it waits for the engine, so the default action applies.
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         return _core.run_command(["mindprof", *arguments])

@@ -1,7 +1,7 @@
-"""`dataclass` as the standard library's, for what is needed at import: without its price.
+"""A light replacement for `dataclasses.dataclass`, for classes that are needed at import.
 
-`dataclasses` brings `inspect` and all that stands behind it, most of what an import of this package
-would cost. Whoever asks `dataclasses` about a class that is made here gets its answers.
+`dataclasses` imports `inspect` and its dependencies, which would be most of the import time of this
+package. Functions of `dataclasses`, such as `fields` and `asdict`, work with classes made here.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MISSING: Any = object()
 
 
 class _Field:
-    """The default of a field whose value is made anew for each object."""
+    """The default of a field that has a default factory."""
 
     def __init__(self, default_factory: Callable[[], Any]) -> None:
         self.default_factory = default_factory
@@ -23,16 +23,18 @@ class _Field:
 
 
 def field(*, default_factory: Callable[[], Any]) -> Any:
-    """Returns a default that is made anew for each object."""
+    """Declares a field whose default value is created by a factory for each object."""
     return _Field(default_factory)
 
 
 class Fields(dict[str, Any]):
-    """The fields that `dataclasses` looks for, made when it looks.
+    """The value of `__dataclass_fields__`, filled when `dataclasses` first reads it.
+
+    Creating `dataclasses.Field` objects needs the module that this one avoids importing.
 
     Args:
-        types: The types of the fields by their names, as they stand in the source.
-        defaults: The defaults of those that have one.
+        types: The type of each field by name, as written in the source.
+        defaults: The defaults of the fields that have one.
     """
 
     def __init__(self, types: dict[str, str], defaults: dict[str, Any] | None = None) -> None:
@@ -45,7 +47,7 @@ class Fields(dict[str, Any]):
         return self._types
 
     def values(self) -> Any:
-        """Returns the fields."""
+        """Returns the fields, creating them on the first call."""
         if not self:
             self.update((name, self._field(name)) for name in self._types)
         return super().values()
@@ -61,13 +63,13 @@ class Fields(dict[str, Any]):
         else:
             found = dataclasses.field(default=given)
         found.name, found.type = name, self._types[name]
-        # What tells a field of objects from one of the class.
+        # `dataclasses.fields` skips fields without this marker.
         found._field_type = dataclasses._FIELD  # type: ignore[attr-defined]
         return found
 
 
 def dataclass(cls: Any = None, *, frozen: bool = False) -> Any:
-    """Gives a class what its annotations ask for: `__init__`, `__eq__`, `__repr__`."""
+    """Adds `__init__`, `__eq__` and `__repr__` to a class according to its annotations."""
     if cls is None:
         return lambda found: _made(found, frozen)
     return _made(cls, frozen)
@@ -93,7 +95,7 @@ def _made(cls: Any, frozen: bool) -> Any:
 
 
 def _initializer(cls: Any, types: dict[str, str], defaults: dict[str, Any]) -> Any:
-    """Returns an `__init__` with the signature that the fields say."""
+    """Returns an `__init__` that takes the fields as parameters."""
     scope: dict[str, Any] = {"_set": object.__setattr__, "_Field": _Field}
     arguments, lines = ["self"], []
     for name in types:

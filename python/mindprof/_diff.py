@@ -1,4 +1,8 @@
-"""`diff`: what changed between two profiles."""
+"""`diff`: compares two profiles row by row.
+
+Profiles come from trace files, loaded profiles or finished recordings. The engine compares them;
+this module presents the result.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ Comparable = (
     | autograd_profile.profile
 )
 
-# What a notebook shows of rows.
+# The columns that a notebook shows.
 _COLUMNS: tuple[notebook.Column, ...] = (
     ("name", attrgetter("key"), str),
     ("device", attrgetter("device"), str),
@@ -43,9 +47,10 @@ _COLUMNS: tuple[notebook.Column, ...] = (
 
 @dataclass(frozen=True)
 class DiffRow:
-    """Events of one name (and of one set of input shapes) on both sides. Times are microseconds.
+    """The events of one name (and one set of input shapes) in both profiles.
 
-    What is not there counts zero; `state` says `new`, `gone`, `changed` or `same`.
+    Times are microseconds. A side that has no such events counts as zero; `state` is `new`, `gone`,
+    `changed` or `same`.
     """
 
     key: str
@@ -60,31 +65,31 @@ class DiffRow:
     total_time_before: float
     total_time_after: float
     growth: float
-    """By which part of the first profile as a whole the row grew: 0.05 for five percent."""
+    """The row's growth as a fraction of the whole first profile: 0.05 for five percent."""
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows."""
+        """Returns the notebook representation: a table of the attributes."""
         return notebook.pairs((name, getattr(self, name)) for name in self.__match_args__)
 
     @property
     def count_change(self) -> int:
-        """How many more events there are."""
+        """The change of the number of events."""
         return self.count_after - self.count_before
 
     @property
     def self_time_change(self) -> float:
-        """How much more time they took without their children."""
+        """The change of the self time."""
         return self.self_time_after - self.self_time_before
 
     @property
     def total_time_change(self) -> float:
-        """How much more time they took, children included."""
+        """The change of the total time, which includes children."""
         return self.total_time_after - self.total_time_before
 
 
 @dataclass(frozen=True)
 class DiffWhole:
-    """What one profile comes to. Times are microseconds."""
+    """The totals of one profile in a comparison. Times are microseconds."""
 
     count: int
     self_cpu_time: float
@@ -92,39 +97,88 @@ class DiffWhole:
     span: float
 
 
+@dataclass(frozen=True)
+class DiffVerdict:
+    """The verdict of a comparison, which is true only if nothing grew beyond the limit."""
+
+    outcome: str
+    """`within`, `exceeded`, or `refused` if a profile cannot be judged."""
+    reason: str
+    """A sentence about what grew, or why a profile was refused."""
+    growth: float | None
+    """The growth of what grew most: 0.05 for five percent; `None` if refused."""
+
+    def __bool__(self) -> bool:
+        return self.outcome == "within"
+
+    def __str__(self) -> str:
+        return self.reason
+
+
 class ProfileDiff:
-    """What changed between two profiles: what `diff` returns."""
+    """The differences between two profiles, as `diff` returns them.
+
+    It is true if anything changed, and prints as a table of the changed rows.
+    """
 
     def __init__(self, found: _core.Diff) -> None:
         self._found = found
 
     @cached_property
     def rows(self) -> list[DiffRow]:
-        """The rows of both, those with the largest change first."""
+        """The rows of both profiles, largest change first."""
         return [DiffRow(**attributes) for attributes in self._found.rows()]
 
     @property
     def by_shapes(self) -> bool:
-        """Whether rows of one name are told apart by input shapes: both sides have them."""
+        """Whether rows are grouped by input shapes too, which needs shapes on both sides."""
         return self._found.by_shapes()
 
     @property
     def before(self) -> DiffWhole:
-        """The first profile as a whole."""
+        """The totals of the first profile."""
         return DiffWhole(**self._found.wholes()[0])
 
     @property
     def after(self) -> DiffWhole:
-        """The second profile as a whole."""
+        """The totals of the second profile."""
         return DiffWhole(**self._found.wholes()[1])
 
     @property
     def growth(self) -> float:
-        """By which part the whole grew: 0.05 for five percent, infinite from nothing."""
+        """The growth of the whole profile: 0.05 for five percent, infinite if it was empty."""
         return self._found.growth()
 
+    def verdict(
+        self, fail_over: float, *, fail_on: Literal["total", "row"] = "total"
+    ) -> DiffVerdict:
+        """Judges the growth against a limit, as `mindprof diff --fail-over` does.
+
+        Profiles that cannot be judged are refused: a trace that is damaged, cut off or empty cannot
+        have grown, and a gate must not pass it.
+
+        Args:
+            fail_over: The growth that is still accepted: 0.05 for five percent.
+            fail_on: Judge the profile as a whole (`total`), or each row, whose growth is a share of
+                the whole of the first profile (`row`).
+
+        Raises:
+            ValueError: `fail_over` is negative or not a number, or `fail_on` does not exist.
+
+        Example:
+            >>> import mindprof
+            >>> with mindprof.profile() as prof:
+            ...     with mindprof.record_function("step"):
+            ...         pass
+            >>> assert mindprof.diff(prof, prof).verdict(0.05)
+        """
+        if not fail_over >= 0:
+            raise ValueError(f"fail_over must not be negative, found {fail_over}")
+        outcome, reason, growth = self._found.verdict(fail_over, fail_on)
+        return DiffVerdict(outcome, reason or "nothing grew beyond the limit", growth)
+
     def worst(self) -> DiffRow | None:
-        """Returns the row that grew most, None if none grew."""
+        """Returns the row that grew most, or `None` if none grew."""
         position = self._found.worst()
         return None if position is None else self.rows[position]
 
@@ -134,12 +188,12 @@ class ProfileDiff:
         max_name_column_width: int | None = 55,
         max_shapes_column_width: int | None = 40,
     ) -> str:
-        """Returns the rows that changed as text, and the totals below them.
+        """Returns the changed rows as a text table with the totals below.
 
         Args:
-            row_limit: How many rows are shown; all if negative.
-            max_name_column_width: The widest that names get; None for no limit.
-            max_shapes_column_width: The widest that shapes get; None for no limit.
+            row_limit: The maximum number of rows; all if negative.
+            max_name_column_width: The maximum width of names; `None` for no limit.
+            max_shapes_column_width: The maximum width of shapes; `None` for no limit.
         """
         return self._found.table(row_limit, max_name_column_width, max_shapes_column_width)
 
@@ -150,11 +204,11 @@ class ProfileDiff:
         return [asdict(row) for row in self.rows]
 
     def to_json(self) -> str:
-        """Returns all of it as the JSON that `mindprof diff --json` prints."""
+        """Returns the comparison as the JSON that `mindprof diff --json` prints."""
         return self._found.json()
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: the rows that changed, the largest change first."""
+        """Returns the notebook representation: the changed rows, largest change first."""
         changed = [row for row in self.rows if row.state != "same"]
         caption = f"{len(changed)} of {len(self)} rows changed, the whole by {self.growth:+.1%}"
         return notebook.table(_COLUMNS, changed, len(changed), caption)
@@ -181,21 +235,21 @@ def diff(
     include_python_functions: bool = False,
     measure: Measure = "self",
 ) -> ProfileDiff:
-    """Compares two profiles row by row: files, loaded profiles or finished recordings.
+    """Compares two profiles row by row: trace files, loaded profiles or finished recordings.
 
     Args:
-        before: The profile to compare with.
-        after: The profile that is compared.
-        by_shapes: Tell rows of one name apart by input shapes, where both sides have them.
+        before: The baseline.
+        after: The profile to compare with the baseline.
+        by_shapes: Group rows by input shapes too, if both profiles have them.
         include_python_functions: Compare calls of Python functions too.
-        measure: What rows are sorted by: time without children (`self`), with them (`total`), or
-            the number of events (`count`).
+        measure: The sort key of the rows: self time (`self`), total time (`total`) or the number of
+            events (`count`).
 
     Raises:
-        TypeError: Something else was given.
-        ValueError: There is no such measure, or nothing was recorded.
+        TypeError: An argument is none of these.
+        ValueError: The measure does not exist, or a profiler has no finished recording.
         OSError: A file cannot be read.
-        ProfilerError: A file holds no trace.
+        ProfilerError: A file is not a trace.
 
     Example:
         >>> import mindprof
@@ -217,7 +271,7 @@ def diff(
 
 
 def _recording(profile: Comparable) -> _core.Profile:
-    """Returns what was recorded or read."""
+    """Returns the engine's profile behind an argument of `diff`."""
     if isinstance(profile, (str, os.PathLike)):
         profile = _load.load(profile)
     if isinstance(profile, _load.LoadedProfile):
@@ -227,14 +281,14 @@ def _recording(profile: Comparable) -> _core.Profile:
     inner = profile.profiler if isinstance(profile, kineto_profile._KinetoProfile) else profile
     recording = None if inner is None or not inner.enabled else inner._recording()
     if recording is None:
-        raise ValueError("nothing was recorded: a profile can be compared after it has stopped")
+        raise ValueError("no finished recording: stop the profiler before comparing it")
     return recording
 
 
 def _foreign(given: object) -> str:
-    """Says why something cannot be compared, and what to do instead."""
+    """Returns the error message for an object that cannot be compared."""
     kind = f"{type(given).__module__}.{type(given).__qualname__}".removeprefix("builtins.")
-    said = f"diff compares paths of traces, loaded profiles and finished recordings, not {kind}"
+    text = f"expected a trace path, a loaded profile or a finished recording, found {kind}"
     if hasattr(given, "export_chrome_trace"):
-        return f"{said}; write it with export_chrome_trace(path) and give the path"
-    return said
+        return f"{text}: write it with export_chrome_trace(path) and pass the path"
+    return text

@@ -1,4 +1,4 @@
-"""Enumerations that behave as the ones of torch's native side do, which are no `enum.Enum`."""
+"""`Enumeration`: enumerations that behave like torch's native ones, which are not `enum.Enum`."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ if TYPE_CHECKING:
 
 
 def numbered(names: str) -> dict[str, int]:
-    """Returns the members that a text names, numbered from zero."""
+    """Numbers the names in a space-separated text from zero."""
     return {name: number for number, name in enumerate(names.split())}
 
 
 class Enumeration:
-    """A closed set of named numbers.
+    """A set of named integers, like an enumeration bound by pybind11.
 
-    Members are attributes of the class and equal only members of their own class; they have no
-    order. Any number makes a value, though one that no member has is shown without a name.
+    Members are attributes of the class, compare equal only to members of the same class and have
+    no order. Any integer makes a value; one without a member prints as `???`.
 
-    A subclass names its members in the class statement:
+    A subclass lists its members in the class statement:
         >>> class Color(Enumeration, members={"RED": 0, "GREEN": 1}):
         ...     RED: ClassVar[Color]
         >>> Color.RED, Color(1).name, int(Color.RED), Color.RED == 0

@@ -1,7 +1,7 @@
-"""Word of modules when they are imported, for what has to be done to a framework that comes late.
+"""`ImportWatch`: callbacks after the import of modules, to patch frameworks that are imported late.
 
-One finder stands before the others while someone watches. It finds nothing itself: it lends the
-module a loader that calls back, and takes it away again.
+One finder precedes all others on `sys.meta_path` while a watch is active. It finds no modules
+itself: it wraps the loader that another finder returns, and the wrapper removes itself again.
 """
 
 from __future__ import annotations
@@ -16,21 +16,26 @@ Callback = Callable[[ModuleType], None]
 
 
 class ImportWatch:
-    """Calls back when one of the named modules has been imported, on the thread that imports it."""
+    """Calls back after the import of any of the named modules, on the importing thread.
+
+    Args:
+        names: The full names of the modules.
+        after_import: The callback, which is called with the module.
+    """
 
     def __init__(self, names: Iterable[str], after_import: Callback) -> None:
         self.names = frozenset(names)
         self.after_import = after_import
 
     def start(self) -> None:
-        """Watches imports from now on; a second time changes nothing."""
+        """Starts watching. A second call has no effect."""
         with _LOCK:
             _FINDER.watches = (*(watch for watch in _FINDER.watches if watch is not self), self)
             if _FINDER not in sys.meta_path:
                 sys.meta_path.insert(0, _FINDER)
 
     def stop(self) -> None:
-        """Watches no longer; a second time changes nothing."""
+        """Stops watching. A second call has no effect."""
         with _LOCK:
             _FINDER.watches = tuple(watch for watch in _FINDER.watches if watch is not self)
             if not _FINDER.watches and _FINDER in sys.meta_path:
@@ -38,23 +43,23 @@ class ImportWatch:
 
 
 class _Finder:
-    """Has the modules that are watched loaded by a loader that tells.
+    """A finder that wraps the loaders of watched modules.
 
-    The watches are replaced as a whole, so that an import reads them without a lock, which a fork
-    might leave locked in the child.
+    The tuple of watches is replaced as a whole, so that imports read it without a lock, which a
+    fork could leave locked in the child.
     """
 
     def __init__(self) -> None:
         self.watches: tuple[ImportWatch, ...] = ()
 
     def watching(self, name: str) -> list[ImportWatch]:
-        """Returns who watches a module."""
+        """Returns the watches for a module."""
         return [watch for watch in self.watches if name in watch.names]
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> Any:
-        """Returns what the other finders find, None for a module that nobody watches."""
+        """Returns the spec that the other finders find, or `None` if nobody watches the module."""
         if not self.watching(name):
             return None
         for finder in list(sys.meta_path):
@@ -68,18 +73,18 @@ class _Finder:
 
 
 class _Loader:
-    """Loads as another loader does, puts that one in its place, and calls back."""
+    """A loader that delegates to another one, restores it on the module, and calls back."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
 
     def create_module(self, spec: Any) -> ModuleType | None:
-        """Makes the module as the other does."""
+        """Creates the module with the wrapped loader."""
         module: ModuleType | None = self._loader.create_module(spec)
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Runs the module as the other does."""
+        """Runs the module with the wrapped loader, then calls the watches back."""
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader

@@ -1,7 +1,7 @@
-"""Modules that are imported when they are needed, because most programs never need them.
+"""Imports of rarely used modules, deferred until first use or the first fork.
 
-A child that is forked while another thread imports a module waits for that thread for ever when it
-imports the same one. So all of them are there before a fork; a recording starts and stops without.
+A child that is forked while another thread imports a module deadlocks when it imports the same one.
+Therefore every fork imports all of these modules first. Starting and stopping needs none of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ NAMES = ("dataclasses", "inspect", "json", "socket")
 
 
 def import_before_forks() -> None:
-    """Has every fork of this process find the modules imported, where there are forks."""
+    """Registers a hook that imports the modules before every fork, on systems that fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=_import)
 

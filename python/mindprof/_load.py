@@ -1,4 +1,7 @@
-"""`load`: a trace file as a profile like one that was just recorded."""
+"""`load`: reads a trace file into a profile with the results of a recorded one.
+
+The engine reads and repairs the file; `LoadedProfile` presents it.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ import warnings
 from typing import IO, TYPE_CHECKING, Any
 
 from mindprof import _core
-from mindprof._results import lists
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
-from mindprof._results.function_event_avg import FunctionEventAvg
+from mindprof._results.shared_results import SharedResults
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -20,31 +22,31 @@ else:
 
 
 class RepairWarning(UserWarning):
-    """Something in a trace file had to be repaired, or left out, to read it."""
+    """Warns that parts of a trace file were repaired or left out while reading it."""
 
 
 @dataclass(frozen=True)
 class Repair:
-    """One kind of fault that a trace had, and could be read in spite of."""
+    """One kind of fault that was repaired while a trace was read."""
 
     kind: str
-    """Its name, which does not change: `truncated`, `negative_duration`..."""
+    """The stable name of the fault: `truncated`, `negative_duration`..."""
     count: int
-    """How often it was found."""
+    """The number of occurrences."""
     text: str
-    """What was wrong and what was done about it, in words."""
+    """A description of the fault and of its repair."""
 
 
-class LoadedProfile:
-    """The profile in a trace file: what `load` returns.
+class LoadedProfile(SharedResults):
+    """The profile in a trace file, as `load` returns it.
 
-    It says and writes what a profile says and writes after its recording.
+    It has the same results and exports as a profiler that has stopped.
     """
 
     path: str
-    """The file that it was read from; of bytes, their type."""
+    """The path of the file, or a description of the source such as `<bytes>`."""
     repairs: tuple[Repair, ...]
-    """What had to be repaired; empty for a sound file."""
+    """The repairs that reading the file needed; empty for an intact file."""
 
     def __init__(self, path: str, recording: _core.Profile, repairs: tuple[Repair, ...]) -> None:
         self.path = path
@@ -52,56 +54,43 @@ class LoadedProfile:
         self._recording = recording
 
     def events(self) -> EventList[FunctionEvent]:
-        """Returns the events one by one."""
+        """Returns the list of events."""
         return self._events
 
     @functools.cached_property
     def _events(self) -> EventList[FunctionEvent]:
         return EventList(self._recording.events())
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = False,
-    ) -> EventList[FunctionEventAvg]:
-        """Returns one row per name, with counts and sums.
+    def _recording_for(self, _doing: str, /) -> _core.Profile:
+        return self._recording
 
-        Args:
-            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
-            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
-            group_by_overload_name: Tell rows of one name apart by overload.
-            include_python_functions: Have rows for calls of Python functions too.
-        """
-        return lists.key_averages(
-            self._recording,
-            group_by_input_shape=group_by_input_shape,
-            group_by_stack_n=group_by_stack_n,
-            group_by_overload_name=group_by_overload_name,
-            include_python_functions=include_python_functions,
-        )
+    def _recorded(self, doing: str, /) -> _core.Events:
+        return self.events()._recorded(doing)
+
+    def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        self.events().export_stacks(path, metric)
 
     @functools.cached_property
     def metadata(self) -> dict[str, Any]:
-        """What the trace says of itself, by the keys at its top."""
+        """The trace's metadata: the values of the top-level keys of the file."""
         return {key: _value(text) for key, text in _core.profile_metadata(self._recording)}
 
     @functools.cached_property
     def loss(self) -> dict[str, int]:
-        """How many events are missing, by cause; empty if none is."""
+        """The number of lost events by cause; empty if none were lost."""
         return _core.profile_loss(self._recording)
 
     @property
     def lost_events(self) -> int:
-        """How many events are missing."""
+        """The number of events that the recording lost."""
         return self._recording.lost
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> str:
-        """Writes it as a Chrome trace, compressed if `path` ends in `.gz`, and returns the path.
+        """Writes a Chrome trace, compressed if `path` ends in `.gz`, and returns the path.
 
         Args:
-            path: Where to; folders on the way are made. `.pftrace` gives Perfetto's own format.
+            path: The file to write; missing folders are created. The suffix `.pftrace` selects
+                Perfetto's native format.
 
         Raises:
             OSError: The file cannot be written.
@@ -109,47 +98,14 @@ class LoadedProfile:
         _core.write_chrome_trace(self._recording, path, metadata=[], activity_types=None)
         return os.fspath(path)
 
-    def export_stacks(
-        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
-    ) -> None:
-        """Writes the stacks with a value each, as flame graph tools read them.
-
-        Args:
-            path: Where to.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            ValueError: There is no such metric.
-        """
-        self.events().export_stacks(path, metric)
-
-    def export_flamegraph(
-        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
-    ) -> None:
-        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
-
-        Args:
-            path: Where to; a picture in SVG, with search and zoom in a browser.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            ValueError: There is no such metric, or nothing was spent by it.
-        """
-        self.events().export_flamegraph(path, metric)
-
-    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file that speedscope opens.
-
-        Args:
-            path: Where to.
-        """
-        self.events().export_speedscope(path)
-
     def export_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes the events as Apache Parquet, a row each.
+        """Writes the events as an Apache Parquet file with one row per event.
 
         Args:
-            path: Where to.
+            path: The file to write.
+
+        Raises:
+            ValueError: The list of events was changed.
         """
         self.events().export_parquet(path)
 
@@ -160,37 +116,37 @@ class LoadedProfile:
         *,
         process: int | None = None,
     ) -> None:
-        """Writes how much memory was in use when. What for, a trace does not tell.
+        """Writes the memory in use over time. A trace does not say what the memory was for.
 
-        The end of the name says what is written: `.html` a page with a chart, `raw.json.gz` one row
-        for each change, anything else the sizes over time; with `.gz` compressed.
+        The suffix of the path selects the format: `.html` for a page with a chart, `raw.json.gz`
+        for one row per change, anything else for the sizes over time. `.gz` compresses the file.
 
         Args:
-            path: Where to.
-            device: Of which device; of the one with the most memory if None.
-            process: Of which process; of the one with the most memory there if None.
+            path: The file to write.
+            device: The device; the one with the most memory if `None`.
+            process: The process; the one with the most memory on the device if `None`.
 
         Raises:
-            ValueError: The trace was recorded without memory, or without any of the process.
-            RuntimeError: There is no such device.
+            ValueError: The trace has no memory events, or none of the process.
+            RuntimeError: The device does not exist.
         """
         devices = self._recording.memory_devices(process)
         if not devices and process is not None and self._recording.memory_devices():
-            raise ValueError(f"there is no memory of process {process}")
+            raise ValueError(f"the trace has no memory events of process {process}")
         if not devices:
             raise ValueError("profile_memory=True required for memory profiling.")
         wanted = devices[0] if device is None else device
         self._recording.write_memory_timeline(path, wanted, process)
 
     def __getstate__(self) -> dict[str, Any]:
-        # Events that are as they were read need not travel beside their recording.
+        # Unchanged events can be read from the recording again, so they are not pickled.
         state = dict(vars(self))
         if "_events" in state and self._events._untouched() is not None:
             del state["_events"]
         return state
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: the rows, those with the most own time first."""
+        """Returns the notebook representation: the rows, most self time first."""
         return self.key_averages()._repr_html_()
 
     def __repr__(self) -> str:
@@ -202,20 +158,21 @@ def load(
     *,
     max_bytes: int | None = None,
 ) -> LoadedProfile:
-    """Reads a trace that torch.profiler or mindprof wrote, plain or compressed.
+    """Reads a trace that torch.profiler or mindprof wrote, compressed or not.
 
-    A file that is damaged in part gives what can be read of it, and a `RepairWarning`.
+    A damaged file is read as far as possible, with a `RepairWarning`.
 
     Args:
-        source: The path of a file, its bytes, or an open file, which is read to its end.
-        max_bytes: How much text is read, unpacked. If None, all of what is not compressed; of the
-            rest 1 GiB or 100 times its size, whichever is more.
+        source: The path of a file, its bytes, or an open file, which is read to the end.
+        max_bytes: The maximum size of the uncompressed text. If `None`, there is no limit for
+            uncompressed files; for compressed ones it is 1 GiB or 100 times the size of the file,
+            whichever is larger.
 
     Raises:
-        OSError: There is no such file, or it cannot be read.
-        TypeError: It is none of these.
+        OSError: The file does not exist or cannot be read.
+        TypeError: `source` is none of these.
         ValueError: `max_bytes` is less than one.
-        ProfilerError: It holds no trace, or more than `max_bytes`.
+        ProfilerError: The source is not a trace, or is larger than `max_bytes`.
 
     Example:
         >>> import mindprof, tempfile
@@ -229,7 +186,7 @@ def load(
         ['step']
     """
     if max_bytes is not None and max_bytes < 1:
-        raise ValueError(f"expected max_bytes of at least one, found {max_bytes}")
+        raise ValueError(f"max_bytes must be at least one, got {max_bytes}")
     if isinstance(source, (str, os.PathLike)):
         text = os.fspath(source)
         recording, found = _core.load_profile(source, max_bytes)
@@ -248,13 +205,13 @@ def _bytes_of(source: Any) -> bytes:
         if isinstance(source, (bytes, bytearray, memoryview)):
             return bytes(source)
         kind = type(source).__name__
-        raise TypeError(f"load takes a path, bytes or an open file, not {kind}")
+        raise TypeError(f"expected a path, bytes or an open file, found {kind}")
     read: str | bytes = source.read()
     return read.encode() if isinstance(read, str) else bytes(read)
 
 
 def _name_of(source: Any) -> str:
-    """Returns what messages call a source that is no path."""
+    """Returns the name of a source other than a path, for messages."""
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else f"<{type(source).__name__}>"
 

@@ -1,7 +1,7 @@
-"""The door for frameworks that are not torch: their operators, memory and devices in one profile.
+"""The interface for other frameworks: record their operators, memory and devices in one profile.
 
-What is opened here goes into the scopes that the embedded runtime and torch's operators are
-written to, so that all of them nest. While nothing records, `open_operator` returns None at once.
+Operators opened here share the scopes of torch and of the embedded runtime, so all of them nest.
+While nothing is recorded, `open_operator` returns `None` immediately.
 
     >>> import mindprof
     >>> from mindprof import hosts
@@ -28,7 +28,7 @@ from mindprof._core import (
     report_memory,
     wants_inputs,
 )
-from mindprof._hosts.frameworks import Framework, Recording, register, unregister
+from mindprof._frameworks.registry import Framework, Recording, register, unregister
 
 __all__ = [
     "Framework",
@@ -48,15 +48,16 @@ __all__ = [
 
 @contextmanager
 def operator(name: str, *inputs: Any, correlation: int = 0) -> Iterator[None]:
-    """Records the body, or each call of a function that it decorates, as an operator.
+    """Records the body, or each call of the decorated function, as an operator.
 
-    It ends with the body, whose errors are passed on as they are. A function that is a generator or
-    a coroutine has returned before its own body runs. A pair of calls costs less.
+    Exceptions propagate unchanged. Decorating a generator or a coroutine records only its creation,
+    because such a function returns before its body runs. Calling `open_operator` and
+    `close_operator` directly is cheaper.
 
     Args:
-        name: Its name, as rows show it.
-        inputs: What it is given: tensors, numbers, and lists of them.
-        correlation: The number by which events of devices name it.
+        name: The name of the operator.
+        inputs: Its inputs: tensors, numbers, and lists of them.
+        correlation: The correlation id by which device events refer to it.
 
     Example:
         >>> with operator("example::add", 1, 2):

@@ -1,4 +1,4 @@
-"""The names of `torch.profiler`: an import of one becomes an import of ours by its first word.
+"""The names of `torch.profiler`: replace `torch` with `mindprof` in an import to switch.
 
 >>> from mindprof.profiler import ProfilerActivity, _ExperimentalConfig, profile
 >>> config = _ExperimentalConfig(profile_all_threads=False)
@@ -22,9 +22,9 @@ from mindprof import (
     tensorboard_trace_handler,
 )
 from mindprof._profiler.kineto_profile import _KinetoProfile as _KinetoProfile
-from mindprof._profiler.profiler_config import RecordScope as RecordScope
-from mindprof._profiler.profiler_config import _ExperimentalConfig as _ExperimentalConfig
 from mindprof._profiler.step_tracker import KinetoStepTracker as KinetoStepTracker
+from mindprof._settings.profiler_config import RecordScope as RecordScope
+from mindprof._settings.profiler_config import _ExperimentalConfig as _ExperimentalConfig
 
 _supported_activities = supported_activities
 

@@ -1,4 +1,4 @@
-"""Events, rows and their lists under the names of `torch.autograd.profiler_util`."""
+"""The names of `torch.autograd.profiler_util`: events, rows and their lists."""
 
 from mindprof._results.device_type import DeviceType as DeviceType
 from mindprof._results.event_list import EventList

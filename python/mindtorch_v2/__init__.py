@@ -10,34 +10,43 @@ recorded under torch's names.
 
 import builtins
 
-from mindprof._core import (
-    Tensor,
-    __version__,
-    arange,
-    as_tensor,
-    broadcast_tensors,
-    cat,
-    device,
-    dtype,
-    empty,
-    eye,
-    from_numpy,
-    full,
-    linspace,
-    manual_seed,
-    maximum,
-    minimum,
-    ones,
-    rand,
-    randint,
-    randn,
-    randperm,
-    set_printoptions,
-    stack,
-    tensor,
-    where,
-    zeros,
-)
+try:
+    from mindprof._core import (
+        Tensor,
+        __version__,
+        arange,
+        as_tensor,
+        broadcast_tensors,
+        cat,
+        device,
+        dtype,
+        empty,
+        eye,
+        from_numpy,
+        full,
+        linspace,
+        manual_seed,
+        maximum,
+        minimum,
+        ones,
+        rand,
+        randint,
+        randn,
+        randperm,
+        set_printoptions,
+        stack,
+        tensor,
+        where,
+        zeros,
+    )
+except ImportError as error:
+    if error.name != "mindprof._core" or isinstance(error, ModuleNotFoundError):
+        raise
+    raise ImportError(
+        "this build of mindprof has no embedded runtime: build it with the Cargo feature "
+        "`runtime`, which is on by default, or record another framework",
+        name="mindtorch_v2",
+    ) from error
 
 from mindtorch_v2 import _C as _C
 from mindtorch_v2 import _missing, amp, autograd, cuda, nn, optim, profiler, serialization, utils

@@ -9,9 +9,9 @@ from importlib import resources
 from typing import Any
 
 _ADVICE = (
-    "mindtorch_v2 is a small runtime for trying the profiler without PyTorch; docs/runtime.md lists "
-    "what it supports. To profile PyTorch itself, use mindprof in a PyTorch program, or read a "
-    "trace that torch.profiler exported with mindprof.load()"
+    "mindtorch_v2 is a small runtime for trying the profiler without PyTorch; docs/runtime.md "
+    "lists what it supports. To profile PyTorch itself, use mindprof in a PyTorch program, or "
+    "read a trace that torch.profiler exported with mindprof.load()"
 )
 
 

@@ -17,7 +17,7 @@ from operator_cases import GOLDEN, ROOT, calls_by_name
 from record_operators import outcome
 
 KNOWN: dict[str, list[str]] = json.loads(GOLDEN.read_text())
-SOURCES = ROOT / "crates" / "tensor" / "src"
+SOURCES = ROOT / "runtime" / "tensor" / "src"
 
 
 @cache

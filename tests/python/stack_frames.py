@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import mindtorch_v2 as torch
-from mindtorch_v2.profiler import profile
+from mindprof.profiler import profile
+
+from tests.workloads import torch
 
 
 def tensor() -> Any:

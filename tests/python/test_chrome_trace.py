@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import mindprof
-import mindtorch_v2 as torch
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mindprof import _core, profile, record_function, tensorboard_trace_handler
 
 from tests.trace_schema import check_file, interval
+from tests.workloads import torch
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 

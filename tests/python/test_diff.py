@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import warnings
 from pathlib import Path
 
 import mindprof
@@ -91,7 +94,7 @@ def test_live_profiles_loaded_ones_and_files_can_be_compared(tmp_path: Path) -> 
 
 
 def test_what_was_not_recorded_cannot_be_compared() -> None:
-    with pytest.raises(ValueError, match="nothing was recorded"):
+    with pytest.raises(ValueError, match="no finished recording"):
         mindprof.diff(mindprof.profile(), MLP)
     with pytest.raises(FileNotFoundError):
         mindprof.diff(MLP, "missing.json")
@@ -125,3 +128,55 @@ def test_the_other_way_round_it_is_the_negation(
         assert row.count_change == -other.count_change
         assert row.self_time_change == -other.self_time_change
         assert row.total_time_change == -other.total_time_change
+
+
+def test_a_verdict_is_that_of_the_program(tmp_path: Path) -> None:
+    """`verdict` passes, fails and refuses what `mindprof diff --fail-over` does."""
+
+    def trace(name: str, duration: float) -> Path:
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
+        path = tmp_path / name
+        path.write_text(json.dumps({"traceEvents": [event | {"ts": 0, "dur": duration}]}))
+        return path
+
+    before, after = trace("before.json", 100), trace("after.json", 110)
+    empty = tmp_path / "empty.json"
+    empty.write_text('{"traceEvents": []}')
+    cut = tmp_path / "cut.json"
+    cut.write_text(before.read_text()[:-2] + ', {"ph": "X", ')
+    for first, second, outcome, code in [
+        (before, before, "within", 0),
+        (before, after, "exceeded", 1),
+        (before, empty, "refused", 2),
+        (empty, before, "refused", 2),
+        (before, cut, "refused", 2),
+        (cut, before, "refused", 2),
+    ]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", mindprof.RepairWarning)
+            verdict = mindprof.diff(first, second).verdict(0.05)
+        assert (verdict.outcome, bool(verdict)) == (outcome, outcome == "within")
+        words = ["diff", str(first), str(second), "--fail-over", "5%"]
+        done = subprocess.run(
+            [sys.executable, "-m", "mindprof", *words], capture_output=True, text=True
+        )
+        assert done.returncode == code, done.stderr
+        if not verdict:
+            # The program names the file where Python names the side.
+            assert (
+                str(verdict).removeprefix("the first profile ").removeprefix("the second profile ")
+                in done.stderr
+            )
+
+
+def test_a_verdict_checks_its_limit() -> None:
+    with mindprof.profile() as prof, mindprof.record_function("step"):
+        pass
+    found = mindprof.diff(prof, prof)
+    assert found.verdict(0, fail_on="row")
+    assert found.verdict(0).growth == 0
+    for limit in (-0.1, float("nan")):
+        with pytest.raises(ValueError, match="fail_over must not be negative"):
+            found.verdict(limit)
+    with pytest.raises(ValueError, match="fail_on should be one of: total, row"):
+        found.verdict(0, fail_on="rows")  # type: ignore[arg-type]

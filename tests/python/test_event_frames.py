@@ -175,7 +175,7 @@ def test_polars_is_handed_the_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("library", ["pyarrow", "pandas", "polars"])
 def test_a_library_that_is_missing_is_named(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=f"this needs {library}: pip install {library}"):
+    with pytest.raises(ImportError, match=f"{library} is not installed: pip install {library}"):
         getattr(made(), f"to_{library.replace('py', '', 1)}")()
 
 
@@ -198,7 +198,7 @@ def test_pictures_and_speedscope_are_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nothing was spent"):
         events.export_flamegraph(tmp_path / "none.svg", "self_cuda_time_total")
     assert not (tmp_path / "none.svg").exists()
-    with pytest.raises(ValueError, match="expected the events of a recording"):
+    with pytest.raises(ValueError, match="not an unchanged recording"):
         made().export_speedscope(tmp_path / "made.json")
 
 

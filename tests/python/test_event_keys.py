@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import mindprof
-import mindtorch_v2 as torch
 import pytest
+from mindprof.profiler import profile, record_function, schedule
 from mindprof.profiler_util import DeviceType, FunctionEvent
-from mindtorch_v2.profiler import profile, record_function, schedule
+
+from tests.workloads import torch
 
 
 def recorded() -> profile:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-import mindtorch_v2 as torch
 import pytest
 from mindprof import EventList, profile
+
+from tests.workloads import torch
 
 
 @pytest.fixture

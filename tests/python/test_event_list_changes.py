@@ -10,11 +10,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mindprof import EventList, FunctionEvent, _core, profile
+
+from tests.workloads import torch
 
 METRIC = "self_cpu_time_total"
 

@@ -189,20 +189,6 @@ def test_a_device_type_equals_its_own_name() -> None:
         _ = DeviceType.CPU < DeviceType.CUDA  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("_device_type DeviceType", DeviceType),
-        ("_event_list EventList", EventList),
-        ("_function_event FunctionEvent", FunctionEvent),
-        ("_function_event_avg FunctionEventAvg", FunctionEventAvg),
-    ],
-)
-def test_a_class_is_read_from_pickles_under_its_former_name(name: str, expected: type) -> None:
-    module, named = name.split()
-    assert pickle.loads(f"cmindprof.{module}\n{named}\n.".encode()) is expected
-
-
 def test_an_unknown_sort_key_is_an_attribute_error() -> None:
     events = recorded()
     with pytest.raises(AttributeError, match="'FunctionEventAvg' object has no attribute 'colour'"):

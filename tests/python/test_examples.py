@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.runtime
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # What each prints a part of, the files that it writes, and its exit code.
 EXPECTED: dict[str, tuple[str, list[str], int]] = {

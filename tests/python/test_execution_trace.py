@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.runtime
+
 ROOT = Path(__file__).parents[2]
 TORCHS = ROOT / "tests" / "host" / "mlp.execution.json.gz"
 PROGRAM = """

@@ -6,6 +6,10 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
+pytestmark = pytest.mark.runtime
+
 FIRST_USES = """
 def use(prof):
     events = prof.events()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.python.documents import ROOT, blocks, missing, run
 
 GUIDE = ROOT / "docs" / "guide.md"
@@ -23,6 +25,7 @@ FILES = {
 }
 
 
+@pytest.mark.runtime
 def test_every_command_of_the_guide_runs_and_prints_what_it_shows(tmp_path: Path) -> None:
     shutil.copy(TRACE, tmp_path / "trace.json.gz")
     printed = ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import mindprof
 import pytest
 from mindprof import ProfilerActivity, _core
-from mindprof._hosts.embedded import EmbeddedHost
-from mindprof._hosts.host import Host
-from mindprof._hosts.present import present_host
-from mindprof._profiler.options import SessionOptions
-from mindtorch_v2.autograd.profiler import profile as autograd_profile
+from mindprof._frameworks.embedded import EmbeddedHost
+from mindprof._frameworks.host import Host
+from mindprof._frameworks.present import present_host
+from mindprof._profiler.autograd_profile import profile as autograd_profile
+from mindprof._settings.options import SessionOptions
 
 
 class DeviceHost:

@@ -147,6 +147,7 @@ assert [row.key for row in prof.key_averages()] == ["step"]
     check(program, stand_in)
 
 
+@pytest.mark.runtime
 def test_our_own_needs_nothing_installed() -> None:
     program = """
 import mindprof

@@ -10,9 +10,9 @@ from typing import Any
 import mindprof
 import pytest
 from mindprof import _core
-from mindprof._profiler.options import SessionOptions
 from mindprof._results.device_type import DeviceType
 from mindprof._results.lists import events
+from mindprof._settings.options import SessionOptions
 
 DEFAULTS: dict[str, Any] = {
     "concrete_inputs": [],

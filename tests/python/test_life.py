@@ -11,13 +11,14 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
 from mindprof import ProfilerActivity, profile, record_function
 
-PREAMBLE = """
+from tests.workloads import IMPORT_TORCH, torch
+
+PREAMBLE = f"""
 import os, sys, threading
-import mindtorch_v2 as torch
+{IMPORT_TORCH}
 from mindprof import profile, record_function
 """
 

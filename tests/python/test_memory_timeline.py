@@ -10,7 +10,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from mindprof._results.memory_timeline import Action, Category
 
 from tests.host.record_memory import CATEGORIES, changes
 from tests.host.workloads import WORKLOADS, Workload
+from tests.workloads import torch
 
 pytestmark = pytest.mark.filterwarnings("ignore:`export_memory_timeline`:FutureWarning")
 
@@ -235,6 +235,7 @@ def programs(draw: st.DrawFn) -> list[tuple[str, int, int]]:
     return draw(st.lists(st.tuples(names, places, places), max_size=25))
 
 
+@pytest.mark.runtime
 @settings(max_examples=40, deadline=None)
 @given(program=programs())
 def test_any_program_ends_with_the_bytes_it_holds(program: list[tuple[str, int, int]]) -> None:

@@ -6,9 +6,10 @@ import re
 from typing import Any
 
 import mindprof
-import mindtorch_v2 as torch
 import pytest
 from mindprof import EventList, FunctionEvent
+
+from tests.workloads import torch
 
 
 @pytest.fixture

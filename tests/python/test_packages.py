@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ for name in ("mindprof", "mindtorch_v2"):
 """
 
 
+@pytest.mark.runtime
 def test_every_module_needs_the_standard_library_alone() -> None:
     source = Path(mindprof.__file__).parents[1]
     # Isolated and without site-packages: a tool that happens to be installed must not help.
@@ -41,10 +43,11 @@ sys.meta_path.insert(0, Refusal)
     command = [sys.executable, "-I", "-S", "-c", pretend + IMPORT_ALL, str(source)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
-    told = "ImportError: mindprof was built for interpreters with a lock, and this one is"
+    told = "ImportError: mindprof was built for Python with the GIL, and this interpreter is"
     assert f"{told} free-threaded\nhint: " in done.stderr
 
 
+@pytest.mark.runtime
 @pytest.mark.parametrize("is_enabled", [True, False])
 def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
     """As one without it says of itself: there the modules are not loaded."""
@@ -60,3 +63,49 @@ def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
             "ImportError: mindprof needs the interpreter's lock, which is switched off here\nhint: "
         )
         assert told in done.stderr
+
+
+# The families of modules in `python/mindprof`, and which others each may import at run time.
+# ARCHITECTURE.md has the same table in words.
+FAMILIES: dict[str, set[str]] = {
+    "_settings": set(),
+    "_results": set(),
+    "_frameworks": {"_settings", "_results"},
+    "_profiler": {"_settings", "_results", "_frameworks"},
+    "_install": {"_settings", "_profiler", "_frameworks"},
+    "_run": {"_settings", "_results", "_frameworks", "_profiler", "_install"},
+}
+
+
+def imported_families(path: Path) -> set[str]:
+    """Returns the families that a module imports from, wherever in the file it does."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            package, *inner = name.split(".")
+            if package == "mindprof" and inner and inner[0] in FAMILIES:
+                found.add(inner[0])
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_family_imports_only_those_below_it(family: str) -> None:
+    folder = Path(mindprof.__file__).parent / family
+    modules = list(folder.rglob("*.py"))
+    assert modules
+    wrong = {
+        str(path.relative_to(folder.parent)): sorted(above)
+        for path in modules
+        if (above := imported_families(path) - {family} - FAMILIES[family])
+    }
+    assert wrong == {}
+
+
+def test_every_folder_is_a_family() -> None:
+    folders = {path.parent.name for path in Path(mindprof.__file__).parent.glob("*/__init__.py")}
+    assert folders == FAMILIES.keys()

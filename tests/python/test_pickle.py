@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import mindprof
-import mindtorch_v2 as torch
 import pytest
 from mindprof import EventList, FunctionEvent, FunctionEventAvg, LoadedProfile, load
+
+from tests.workloads import torch
 
 GOLDENS = Path(__file__).parents[1] / "goldens"
 GPT = GOLDENS / "h200-torch2.11" / "gpt-full.trace.json.gz"

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import mindprof
-import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mindprof import profile, record_function
+
+from tests.workloads import torch
 
 
 def keys(prof: profile) -> list[str]:

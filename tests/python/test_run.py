@@ -24,6 +24,8 @@ from typing import Any
 import mindprof
 import pytest
 
+from tests import workloads
+
 COMMAND = [sys.executable, "-m", "mindprof", "run"]
 
 TRAINING = """
@@ -55,7 +57,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 def write(folder: Path, text: str, name: str = "program.py") -> str:
     """Writes a program, and returns its name."""
-    (folder / name).write_text(textwrap.dedent(text), encoding="utf-8")
+    (folder / name).write_text(textwrap.dedent(workloads.program(text)), encoding="utf-8")
     return name
 
 
@@ -111,9 +113,10 @@ def test_a_large_trace_is_told_how_to_be_smaller(folder: Path) -> None:
     code = "import mindprof._run.results as r; r._LARGE_TRACE = 1"
     code += "; import sys; from mindprof._run.command import run; sys.exit(run(sys.argv[1:]))"
     ways = {
-        (): "--active N records N optimizer steps alone, --no-stacks leaves Python's calls out",
-        ("--active", "2"): "--no-stacks leaves Python's calls out",
-        ("--no-stacks",): "--active N records N optimizer steps alone",
+        (): "record only N optimizer steps with --active N, or leave out Python calls with "
+        "--no-stacks",
+        ("--active", "2"): "leave out Python calls with --no-stacks",
+        ("--no-stacks",): "record only N optimizer steps with --active N",
         ("--no-stacks", "--active", "2"): None,
     }
     for options, expected in ways.items():
@@ -186,7 +189,7 @@ def test_what_comes_after_the_last_step_is_no_step(folder: Path) -> None:
         f"ProfilerStep#{number}" for number in range(6)
     ]
     assert names["after the last optimizer step"] == 1
-    assert "the window has 6 of the 10 optimizer steps" in done.stderr
+    assert "the window has 6 of 10 requested optimizer steps" in done.stderr
     assert "mindprof: after the last optimizer step: " in done.stderr
 
 
@@ -196,7 +199,7 @@ def test_no_window_is_written_without_a_step(folder: Path) -> None:
     )
     assert done.returncode == 0
     assert len(list((folder / "out").glob("trace-*"))) == 3
-    assert "ended without a further optimizer step: no window more" in done.stderr
+    assert "no further window was written: the program made no more optimizer steps" in done.stderr
 
 
 def test_a_window_in_which_the_program_fails_is_written(folder: Path) -> None:
@@ -258,7 +261,7 @@ def test_the_table_of_the_trace_is_that_of_the_run(folder: Path) -> None:
     rows, imports = shown.stdout.splitlines(), shown.stderr.splitlines()[0]
     assert rows == table.splitlines()[: len(rows)]
     assert "step" in shown.stdout
-    assert re.search(r"imports: .*slow .*, not in the table; --all-ranges has them", imports)
+    assert re.search(r"imports: .*slow .*, not in the table; --all-ranges shows them", imports)
     every = subprocess.run(
         [*COMMAND[:-1], *words, "--all-ranges"], capture_output=True, text=True, check=True
     )
@@ -288,7 +291,7 @@ def test_imports_of_all_threads_are_told(folder: Path) -> None:
     told = [line for line in done.stderr.splitlines() if line.startswith("mindprof: imports")]
     imports, others = told
     assert "slow " in imports
-    assert re.search(r"imports on other threads: \S+ of that", others)
+    assert re.search(r"imports on other threads: \S+ of these", others)
     assert "import slow" not in (folder / "out/table.txt").read_text(encoding="utf-8")
 
 
@@ -362,7 +365,7 @@ def test_a_schedule_that_begins_too_late_says_so(folder: Path) -> None:
     done = run("--wait", "50", "--active", "2", "-o", "out", write(folder, TRAINING))
     assert done.returncode == 0
     assert "nothing was recorded: the program made 6 optimizer steps" in done.stderr
-    assert "number 51" in done.stderr
+    assert "--wait and --warmup skip the first 50" in done.stderr
     assert not (folder / "out").exists()
 
 
@@ -424,16 +427,16 @@ def test_a_second_interrupt_does_not_stop_the_writing(folder: Path) -> None:
     program = """
         import os, signal
         from mindprof._run import results
-        summary_of = results.Summary
+        report_of = results.RunProfile.report
         def interrupted(*arguments):
             os.kill(os.getpid(), signal.SIGINT)
-            return summary_of(*arguments)
-        results.Summary = interrupted
+            return report_of(*arguments)
+        results.RunProfile.report = interrupted
         raise KeyboardInterrupt
         """
     done = run("-q", "-o", "out", write(folder, program))
     assert done.returncode == 130
-    assert "Ctrl-C once more ends without them" in done.stderr
+    assert "press Ctrl-C again to exit without them" in done.stderr
     assert (folder / "out/trace.json.gz").exists()
     assert (folder / "out/stacks.folded").exists()
 
@@ -602,7 +605,7 @@ def test_a_signal_while_results_are_written_is_heard_after_that(
     assert done.returncode == 0
     files = {path.name for path in (folder / "out").iterdir()}
     assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}
-    assert "the results are being written" in done.stderr
+    assert "writing results before the program ends" in done.stderr
 
 
 def test_a_folder_with_a_main_is_a_program(folder: Path) -> None:
@@ -676,8 +679,8 @@ def test_an_import_that_fails_is_the_programs_own(folder: Path) -> None:
         ([], "a script is missing"),
         (["-m"], "a script is missing"),
         (["missing.py"], "error: cannot read missing.py: No such file"),
-        (["broken.py"], "broken.py is no Python: invalid syntax"),
-        (["-m", "no.such.module"], "error: there is no module no.such.module"),
+        (["broken.py"], "broken.py is not valid Python: invalid syntax"),
+        (["-m", "no.such.module"], "error: no module named no.such.module"),
         (["--wait", "3", "broken.py"], "need --active"),
         (["--active", "-1", "broken.py"], "-1 is below zero"),
         (["--active", "0", "broken.py"], "argument --active: 0 steps are none to record"),
@@ -699,42 +702,47 @@ def test_what_cannot_be_run_is_refused(folder: Path, words: list[str], said: str
 
 @pytest.mark.parametrize(
     ("options", "place"),
-    [((), "the flame graph has it"), (("--no-stacks",), "without --no-stacks it is recorded")],
+    [
+        ((), "the flame graph shows where"),
+        (("--no-stacks",), "record Python calls, without --no-stacks, to see where"),
+    ],
 )
 def test_time_in_python_is_told_beside_the_table(
     folder: Path, options: tuple[str, ...], place: str
 ) -> None:
     slow = TRAINING + "import time\ntime.sleep(1.5)\n"
     done = run(*options, "-o", "out", write(folder, slow))
-    (outside,) = re.findall(r"mindprof: (\S+)s passed outside of all rows", done.stderr)
+    (outside,) = re.findall(r"mindprof: (\S+)s passed outside all rows", done.stderr)
     assert float(outside) >= 1.5
-    assert f"hint: most of the time passed in Python or waiting: {place}" in done.stderr
+    assert f"hint: most of the time passed in Python code or waiting: {place}" in done.stderr
 
 
 def test_what_was_lost_is_not_told_as_time_in_python(folder: Path) -> None:
     long = TRAINING + "for _ in range(20_000):\n    model.weight.sum()\n"
     done = run("--no-stacks", "--budget", "64KiB", "-o", "out", write(folder, long))
     assert re.search(r"mindprof: events lost: [\d,]+ over the byte budget", done.stderr)
-    assert "mindprof: what ran when the budget was full is in no row: " in done.stderr
-    assert "hint: the budget was full: --budget SIZE gives it more room, --active N " in done.stderr
-    assert "in Python or waiting" not in done.stderr
+    assert "mindprof: the budget was full and later events are in no row: " in done.stderr
+    assert (
+        "hint: the budget was full: raise it with --budget SIZE, or record only N " in done.stderr
+    )
+    assert "in Python code or waiting" not in done.stderr
 
 
 @pytest.mark.parametrize(
     ("end", "why"),
     [
         ("", "the first optimizer made no more"),
-        ("raise SystemExit(3)", "the program was ended"),
+        ("raise SystemExit(3)", "the program was stopped"),
     ],
 )
 def test_a_window_with_too_few_steps_says_why(folder: Path, end: str, why: str) -> None:
     done = run("--active", "9", "-o", "out", write(folder, TRAINING + end))
-    assert f"the window has 6 of the 9 optimizer steps that were asked for: {why}" in done.stderr
+    assert f"the window has 6 of 9 requested optimizer steps: {why}" in done.stderr
 
 
 def test_a_window_without_an_optimizer_says_so(folder: Path) -> None:
     done = run("--active", "9", "-o", "out", write(folder, "print(1)"))
-    assert "asked for: no optimizer made one\n" in done.stderr
+    assert "requested optimizer steps: no optimizer made a step\n" in done.stderr
 
 
 def test_time_in_ranges_is_in_the_table(folder: Path) -> None:

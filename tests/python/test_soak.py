@@ -6,6 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.runtime
+
 TOOLS = Path(__file__).parents[2] / "tools"
 ACTIVITIES = [
     *("budgets", "coroutines", "exports", "failures", "forks", "garbage", "interrupts"),

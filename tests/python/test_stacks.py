@@ -11,13 +11,13 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mindtorch_v2.profiler import profile, record_function
+from mindprof.profiler import profile, record_function
 
 from tests.python.stack_frames import at, calls, record, stacks, tensor, where
+from tests.workloads import torch
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +28,7 @@ def _no_hook_is_left() -> Iterator[None]:
     assert threading.getprofile() is None
 
 
+@pytest.mark.runtime
 class TestOperators:
     def test_the_innermost_frame_is_the_calling_line(self) -> None:
         x = tensor()
@@ -110,6 +111,7 @@ class TestOperators:
         assert [event.stack for event in prof.events()] == [[]]
 
 
+@pytest.mark.runtime
 class TestThreads:
     def test_new_threads_are_followed(self) -> None:
         x = tensor()
@@ -265,6 +267,7 @@ class TestThreads:
         os.close(write)
 
 
+@pytest.mark.runtime
 class TestOtherTools:
     def test_a_profile_function_that_is_there_stays(self) -> None:
         x = tensor()
@@ -459,6 +462,7 @@ def _stats(other: Any) -> dict[tuple[str, int, str], Any]:
     return pstats.Stats(other).stats  # type: ignore[attr-defined,no-any-return]
 
 
+@pytest.mark.runtime
 class TestCalls:
     def test_they_are_events_with_the_line_of_the_definition(self) -> None:
         def inner() -> None:
@@ -608,6 +612,7 @@ def walk() -> list[tuple[str, int]]:
     return frames
 
 
+@pytest.mark.runtime
 class TestBounds:
     def test_calls_too_deep_are_counted_and_operators_keep_their_line(self) -> None:
         x = tensor()

@@ -11,6 +11,8 @@ import textwrap
 
 import pytest
 
+pytestmark = pytest.mark.runtime
+
 REFUSED = "RuntimeError: DefaultCPUAllocator: can't allocate memory"
 OVERFLOW = "RuntimeError: Storage size calculation overflowed with sizes=[4611686018427387904]"
 

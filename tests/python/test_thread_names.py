@@ -8,9 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import mindtorch_v2 as torch
 import pytest
-from mindtorch_v2.profiler import profile
+from mindprof.profiler import profile
+
+from tests.workloads import torch
 
 
 def names_in(path: Path) -> set[str]:

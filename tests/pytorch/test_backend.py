@@ -111,7 +111,7 @@ def test_a_first_profiler_inside_of_a_mode_finds_the_same(backend: str | None, e
     assert f"is recorded by: {backend or 'observer'} (" in said
     assert "bytes 400" in said
     assert "is not recorded" not in said
-    assert "are read by its accessors in Python" not in said
+    assert "are read through Python accessors" not in said
 
 
 def test_the_way_is_told_without_a_line_of_code() -> None:
@@ -126,7 +126,7 @@ def test_the_way_is_told_without_a_line_of_code() -> None:
         done = subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True
         )
-        line = "is recorded by: kineto (MINDPROF_TORCH_BACKEND says so)\n"
+        line = "is recorded by: kineto (set by MINDPROF_TORCH_BACKEND)\n"
         assert done.returncode == 0, done.stderr
         assert (line in done.stderr) == told
         assert ("mindprof: torch " in done.stderr) == told
@@ -135,24 +135,25 @@ def test_the_way_is_told_without_a_line_of_code() -> None:
 def test_off_leaves_torch_out_and_says_so() -> None:
     said = run(backend="off")
     assert NOT_RECORDED in said
-    assert "its operators are not in this recording: MINDPROF_TORCH_BACKEND says so" in said
+    assert "its operators are not in this recording: disabled by MINDPROF_TORCH_BACKEND" in said
 
 
 def test_kineto_can_be_forced() -> None:
     said = run(backend="kineto")
     assert RECORDED in said
-    assert "is recorded by: kineto (MINDPROF_TORCH_BACKEND says so)" in said
+    assert "is recorded by: kineto (set by MINDPROF_TORCH_BACKEND)" in said
     assert "warned" not in said
 
 
 def test_a_torch_without_kineto_cannot_be_recorded_by_it() -> None:
     said = run(middle="torch.autograd.kineto_available = lambda: False", backend="kineto")
-    assert "RuntimeError: MINDPROF_TORCH_BACKEND=kineto: this torch was built without it" in said
+    reason = "MINDPROF_TORCH_BACKEND=kineto: this torch was built without Kineto"
+    assert f"RuntimeError: {reason}" in said
 
 
 def test_a_device_is_recorded_by_kineto() -> None:
     middle = """
-from mindprof._hosts import torch_backend
+from mindprof._frameworks import torch_backend
 torch_backend.supported_devices = lambda torch: {"cuda"}
 print("choice", torch_backend.chosen_backend(torch, "cuda"))
 print("choice", torch_backend.chosen_backend(torch))
@@ -176,7 +177,7 @@ print("outer", [event.name for event in outer.events()])
 
 SLOW_PROBE = """
 import os, threading, time
-from mindprof._hosts import torch_backend
+from mindprof._frameworks import torch_backend
 begun, calls, probe = threading.Event(), [], torch_backend.probe
 def slow_probe(torch):
     calls.append(os.getpid())
@@ -280,7 +281,7 @@ def test_an_unknown_way_is_refused() -> None:
 
 
 WRONG_FACTS = """
-from mindprof._hosts import torch_backend
+from mindprof._frameworks import torch_backend
 right = torch_backend.facts
 def wrong(*tensors):
     addresses, sequences = right(*tensors)
@@ -326,7 +327,7 @@ def test_a_torch_that_is_too_old_is_recorded_by_kineto() -> None:
 def test_a_torch_without_the_new_strings_is_recorded_by_kineto() -> None:
     said = run(middle="torch.compiled_with_cxx11_abi = lambda: False")
     assert RECORDED in said
-    assert "built for the old strings" in said
+    assert "built with the old C++ string ABI" in said
 
 
 def test_operators_of_the_probe_that_fail_are_no_failure_of_the_program() -> None:
@@ -347,7 +348,7 @@ with warnings.catch_warnings(record=True) as early:
 print("early", [str(warning.message) for warning in early])
 """
     said = run(before=late)
-    assert "it was imported after the recording had begun" in said
+    assert "it was imported after the recording started" in said
     assert RECORDED in said
 
 

@@ -16,12 +16,12 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 from mindprof import ExperimentalConfig
-from mindprof._hosts.present import present_host
+from mindprof._frameworks.present import present_host
 
 from tests.pytorch.one_collection import is_call
 
 CPU = [torch.profiler.ProfilerActivity.CPU]
-BUSY = r"recorded for another profiler, in a way that is not for two: this recording has"
+BUSY = r"recorded exclusively by another profiler: this recording has"
 
 
 @pytest.fixture(autouse=True)
@@ -95,7 +95,7 @@ def test_a_second_recording_is_told_that_it_has_nothing_of_torch(
     with mindprof.profile(profile_memory=memory) as outer:
         add()
         monkeypatch.setenv("MINDPROF_TORCH_BACKEND", way)
-        told = pytest.warns(UserWarning, match=f"{BUSY} nothing of torch")
+        told = pytest.warns(UserWarning, match=f"{BUSY} no operators of torch")
         with told, mindprof.profile() as inner, mindprof.record_function("mine"):
             add(2)
         add(4)
@@ -114,7 +114,7 @@ def test_beside_the_observer_it_is_the_observer_that_records(
     with mindprof.profile() as outer:
         add()
         monkeypatch.setenv("MINDPROF_TORCH_BACKEND", "kineto")
-        told = pytest.warns(UserWarning, match=f"{BUSY} them by way of the observer")
+        told = pytest.warns(UserWarning, match=f"{BUSY} them through the observer")
         with told, mindprof.profile() as inner:
             add(2)
     assert counts(outer)["aten::add"] == 3
@@ -179,7 +179,7 @@ print("lost", prof.lost_events, prof.key_averages().table().count("torch lost as
 def test_torchs_own_profiler_inside_is_refused_or_takes_over(memory: bool) -> None:
     done = python(REFUSED.format(memory=memory))
     is_kept = "'aten::add': 1" in done.stdout
-    assert is_kept or "what torch recorded is lost: torch.profiler was started" in done.stderr
+    assert is_kept or "torch's events are lost: torch.profiler was started" in done.stderr
     assert ("lost 0 0" if is_kept else "lost 1 1") in done.stdout
 
 
@@ -263,7 +263,7 @@ def test_collection_of_all_threads_is_toggled_or_told_of() -> None:
         add(2)
         prof.toggle_collection_dynamic(True, CPU)
         add(4)
-    goes_on = any("collection goes on" in str(warning.message) for warning in told)
+    goes_on = any("collection continues" in str(warning.message) for warning in told)
     assert counts(prof)["aten::add"] == (7 if goes_on else 5)
 
 
@@ -327,7 +327,7 @@ with warnings.catch_warnings(record=True) as told:
     worker = threading.Thread(target=lost.stop)
     worker.start()
     worker.join()
-print(sum("is lost" in str(warning.message) for warning in told), lost.lost_events)
+print(sum("are lost" in str(warning.message) for warning in told), lost.lost_events)
 print(torch.autograd.profiler._is_profiler_enabled)
 child = os.fork()
 if child == 0:
@@ -336,7 +336,7 @@ if child == 0:
         with mindprof.profile() as own:
             torch.ones(2)
     # With a GPU, a forked child cannot run what the observer's layout is probed with.
-    is_told = any("has nothing of torch" in str(warning.message) for warning in told)
+    is_told = any("has no operators of torch" in str(warning.message) for warning in told)
     is_whole = "aten::ones" in [row.key for row in own.key_averages()]
     os._exit(0 if is_whole or (is_told and torch.cuda.is_available()) else 1)
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
@@ -356,7 +356,7 @@ GIVEN = """
 import logging
 import sys
 import mindprof
-import mindprof._hosts.kineto_results as results
+import mindprof._frameworks.kineto_results as results
 import torch
 
 logging.basicConfig(level=logging.INFO)
@@ -380,7 +380,7 @@ for event in prof.events():
 def test_results_are_read_from_memory_and_by_accessors_alike() -> None:
     def told(*words: str) -> list[str]:
         done = python(GIVEN, *words)
-        assert "are read by its accessors" not in done.stderr
+        assert "are read through Python accessors" not in done.stderr
         return done.stdout.splitlines()
 
     from_memory = told()

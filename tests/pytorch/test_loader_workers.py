@@ -17,9 +17,9 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 from mindprof import _core
-from mindprof._hosts.loader_worker import is_trace
-from mindprof._hosts.loader_workers import WORKERS
-from mindprof._hosts.torch_backend import torch_version
+from mindprof._frameworks.loader_worker import is_trace
+from mindprof._frameworks.loader_workers import WORKERS
+from mindprof._frameworks.torch_backend import torch_version
 from torch.utils.data import DataLoader, Dataset  # type: ignore[import-not-found]
 from torch.utils.data._utils import worker as torchs_worker  # type: ignore[import-not-found]
 

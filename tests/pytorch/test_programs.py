@@ -14,7 +14,7 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 import torch.distributed  # type: ignore[import-not-found]
-from mindprof._hosts.torch_backend import torch_version
+from mindprof._frameworks.torch_backend import torch_version
 
 from tests.pytorch.test_same_run import counts, record_twice
 

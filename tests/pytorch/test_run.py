@@ -121,7 +121,7 @@ def test_the_last_step_of_a_window_is_whole(
 def test_a_step_within_a_step_is_no_second_one(tmp_path: Path, words: tuple[str, ...]) -> None:
     done = run(tmp_path, DERIVED, *words, "--no-stacks")
     assert done.returncode == 0, done.stderr
-    said = "the window has 6 of the 9 optimizer steps" if words else ": 6 optimizer steps; "
+    said = "the window has 6 of 9 requested optimizer steps" if words else ": 6 optimizer steps; "
     assert said in done.stderr
 
 
@@ -147,7 +147,7 @@ def test_steps_within_those_of_another_optimizer_count(
 ) -> None:
     done = run(tmp_path, INNER, *words, "--no-stacks")
     assert done.returncode == 0, done.stderr
-    said = "the window has 6 of the 9 optimizer steps" if words else ": 6 optimizer steps; "
+    said = "the window has 6 of 9 requested optimizer steps" if words else ": 6 optimizer steps; "
     assert said in done.stderr
 
 
@@ -200,8 +200,8 @@ def test_the_table_is_about_the_training(tmp_path: Path) -> None:
     # Which import takes the longest depends on the machine.
     assert re.search(r"mindprof: imports: .*[( ]torch \d", done.stderr)
     assert "3 processes: the program and 2 workers" in done.stderr
-    assert "the loop waited " in done.stderr
-    assert "hint: --wait 2 --active 5 " in done.stderr
+    assert "mindprof: waited " in done.stderr
+    assert "with --wait 2 --active 5" in done.stderr
     # What was waited for in Python is the range's own time, and no share is above the whole.
     row = next(line for line in table.splitlines() if "enumerate(DataLoader)" in line)
     own, total = (float(cell[:-1]) for cell in row.split() if cell.endswith("%"))
@@ -213,8 +213,8 @@ def test_the_table_is_about_the_training(tmp_path: Path) -> None:
 def test_time_outside_of_all_rows_is_told_beside_workers(tmp_path: Path) -> None:
     done = run(tmp_path, LOADING + "import time; time.sleep(5)", "--no-stacks")
     assert done.returncode == 0, done.stderr
-    assert " passed outside of all rows, in Python or waiting\n" in done.stderr
-    assert "mindprof: the end of loaders' workers: " in done.stderr
+    assert " passed outside all rows, in Python code or waiting\n" in done.stderr
+    assert "mindprof: stopping data loader workers: " in done.stderr
 
 
 @pytest.mark.parametrize(("steps", "is_hinted"), [(6, False), (7, True)])
@@ -268,7 +268,7 @@ def test_steps_are_no_calls_that_take_time_from_others(tmp_path: Path) -> None:
     assert "3 optimizer steps: " in done.stderr
     assert "--wait 1 leaves it" in done.stderr
     # Eight steps are two windows of three, and one of two.
-    assert "the window has 2 of the 3 optimizer steps" in done.stderr
+    assert "the window has 2 of 3 requested optimizer steps" in done.stderr
     for number, steps in ((1, 3), (2, 3), (3, 2)):
         table = (tmp_path / f"out/table-{number}.txt").read_text()
         assert "ProfilerStep" not in table

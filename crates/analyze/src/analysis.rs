@@ -1,4 +1,4 @@
-//! A profile with everything that follows from it, worked out once.
+//! A profile together with everything that is derived from it, each part computed once.
 
 use std::sync::OnceLock;
 
@@ -15,18 +15,22 @@ use crate::links::flows::Flows;
 use crate::memory::host_totals::HostTotals;
 use crate::memory::memory_timeline::MemoryTimeline;
 use crate::memory::memory_use::{Bytes, MemoryUse};
-use crate::rows::averages::OUT_OF_MEMORY_KEY;
-use crate::rows::keys::Keys;
+use crate::rows::keys::{Keys, OUT_OF_MEMORY_KEY};
 use crate::stacks::source::Sources;
 use crate::tree::children::Children;
 use crate::tree::event_tree::Tree;
 use crate::tree::python_calls::{PythonCall, PythonCalls};
 
-/// What a profile asks to be shown, as it says itself in its metadata.
-const ASKED_FOR_FLOPS: &str = "with_flops";
-const ASKED_FOR_MEMORY: &str = "profile_memory";
+/// Metadata keys under which a recording notes the options that it was made with.
+const OPTION_FLOPS: &str = "with_flops";
+const OPTION_MEMORY: &str = "profile_memory";
 
-/// A profile, its tree, and what its events took.
+/// A profile with its event tree, device times, memory use and everything else derived from it.
+///
+/// Most functions of this crate take an `Analysis`, so that tables, files and the Python package
+/// share one tree and agree on every number. Cheap and common parts are computed by
+/// [`Self::build`]; the others (stacks, flow events, the memory timeline, …) on first use, which is
+/// safe from several threads.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     profile: Profile,
@@ -47,7 +51,7 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Analyses a profile. Takes time linear in the number of events, and for memory `n log n`.
+    /// Analyzes a profile in time linear in the number of events, and `n log n` for memory.
     pub fn build(profile: Profile) -> Self {
         let keys = Keys::build(profile.strings());
         let correlation = Correlation::build(&profile);
@@ -81,17 +85,18 @@ impl Analysis {
         &self.profile
     }
 
-    /// Returns which event called which.
+    /// Returns the event tree.
     pub const fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    /// Returns what each event called. Worked out by the first call.
+    /// Returns the children of each event. The first call computes them.
     pub fn children(&self) -> &Children {
         self.children.get_or_init(|| Children::build(&self.tree))
     }
 
-    /// Returns the numbers of a call of a Python function. The first call numbers them all.
+    /// Returns the numbers of a Python function call, or `None` if the event is not one. The first
+    /// call numbers all of them.
     pub fn python_call(&self, id: EventId) -> Option<PythonCall> {
         let calls = self
             .python_calls
@@ -99,39 +104,39 @@ impl Analysis {
         calls.get(&id).copied()
     }
 
-    /// Returns the names under which events are grouped.
+    /// Returns the keys under which events are grouped.
     pub const fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Returns who asked devices for what.
+    /// Returns the operators and ranges that kernels and runtime calls belong to.
     pub const fn correlation(&self) -> &Correlation {
         &self.correlation
     }
 
-    /// Returns the time that devices worked for host events.
+    /// Returns the time that devices spent on behalf of each CPU event.
     pub const fn device_times(&self) -> &DeviceTimes {
         &self.device_times
     }
 
-    /// Returns the memory that host events took.
+    /// Returns the memory that CPU events allocated and freed.
     pub const fn memory(&self) -> &MemoryUse {
         &self.memory
     }
 
-    /// Returns what memory was in use when, and what for. Worked out by the first call.
+    /// Returns the blocks of memory over time, with their categories. The first call computes them.
     pub fn memory_timeline(&self) -> &MemoryTimeline {
         let build = || MemoryTimeline::build(self);
         self.memory_timeline.get_or_init(build)
     }
 
-    /// Returns what the host's allocator had handed out when. Worked out by the first call.
+    /// Returns the totals of the CPU allocator over time. The first call collects them.
     pub fn host_totals(&self) -> &HostTotals {
         let build = || HostTotals::build(&self.profile);
         self.host_totals.get_or_init(build)
     }
 
-    /// Returns the stack that is shown for an event. The first call looks for all.
+    /// Returns the stack to show for an event. The first call finds the stacks of all events.
     pub fn stack(&self, id: EventId) -> StackId {
         let build = || Sources::build(&self.profile, &self.tree, &self.correlation);
         self.sources.get_or_init(build).stack(&self.profile, id)
@@ -143,8 +148,8 @@ impl Analysis {
         self.profile.threads()[thread.index()].device
     }
 
-    /// Returns the time that an event took on the host; none of what ran on a device.
-    pub fn host_time(&self, id: EventId) -> Nanos {
+    /// Returns the CPU time of an event, which is zero if it ran on a device.
+    pub(crate) fn cpu_time(&self, id: EventId) -> Nanos {
         if self.device(id) == DeviceKind::Cpu {
             self.profile.event(id).duration
         } else {
@@ -152,20 +157,20 @@ impl Analysis {
         }
     }
 
-    /// Returns the number of an event's thread: from one up, in the order in which host threads
-    /// began to work.
+    /// Returns the number of an event's thread. CPU threads are numbered from one in the order in
+    /// which they began to work.
     pub fn thread_number(&self, id: EventId) -> u32 {
         let thread = self.correlation.thread(&self.profile, id);
         self.thread_numbers.number(thread)
     }
 
-    /// Returns the number of the thread that a memory record is of.
+    /// Returns the number of a memory record's thread.
     pub fn memory_thread_number(&self, record: &MemoryRecord) -> u32 {
         self.thread_numbers.number(record.thread)
     }
 
-    /// Returns the number of the thread that a backward node's forward ran on; zero of what is no
-    /// backward node.
+    /// Returns the number of the thread on which the forward operator of a backward node ran. Zero
+    /// if the event is not a backward node.
     pub fn forward_thread_number(&self, id: EventId) -> u32 {
         let links = self.profile.links(id).unwrap_or_default();
         let forward = match links.forward_thread() {
@@ -178,13 +183,13 @@ impl Analysis {
         self.thread_numbers.forward_number(forward)
     }
 
-    /// Returns the arrows between events. Worked out by the first call.
+    /// Returns the flow events. The first call finds them.
     pub fn flows(&self) -> &Flows {
         self.flows.get_or_init(|| Flows::build(&self.profile))
     }
 
-    /// Returns the kernels that an event itself asked for, in start order. The first call sorts
-    /// them all.
+    /// Returns the kernels that an event itself launched, in start order. The first call sorts the
+    /// kernels of the profile by owner.
     pub fn kernels(&self, id: EventId) -> &[EventId] {
         let kernels = self.kernels.get_or_init(|| self.kernels_by_owner());
         let begin = kernels.owners.partition_point(|&owner| owner < id);
@@ -192,8 +197,10 @@ impl Analysis {
         &kernels.kernels[begin..end]
     }
 
-    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of
-    /// that event's own.
+    /// Sorts kernels by owner.
+    ///
+    /// The kernels of a merged duplicate replace those of the event that it was merged into, as in
+    /// torch.
     fn kernels_by_owner(&self) -> Kernels {
         let ids = || (0..self.profile.events().len()).map(EventId::from_index);
         let merged = ids().filter(|&id| self.tree.is_merged(id));
@@ -217,34 +224,34 @@ impl Analysis {
         Kernels { owners, kernels }
     }
 
-    /// Returns the device that worked beside the host, if one did.
+    /// Returns the kind of the first device other than the CPU that has events or memory records.
     pub const fn accelerator(&self) -> Option<DeviceKind> {
         self.accelerator
     }
 
-    /// Returns whether the profile was recorded for its floating-point operations too.
+    /// Returns whether the recording was asked to count floating-point operations (`with_flops`).
     pub fn counts_flops(&self) -> bool {
-        self.asked_for(ASKED_FOR_FLOPS)
+        self.was_asked_for(OPTION_FLOPS)
     }
 
-    /// Returns whether the profile was recorded with its memory.
+    /// Returns whether the recording was asked for memory (`profile_memory`) or has memory records.
     pub fn has_memory(&self) -> bool {
-        self.asked_for(ASKED_FOR_MEMORY) || !self.profile.memory().is_empty()
+        self.was_asked_for(OPTION_MEMORY) || !self.profile.memory().is_empty()
     }
 
-    /// Returns whether an event is shown: it is neither hidden nor merged into another.
+    /// Returns whether an event is shown, that is, neither hidden nor merged into another one.
     pub fn is_shown(&self, id: EventId) -> bool {
         let hidden = self.profile.event(id).flags.contains(Flags::HIDDEN);
         !hidden && !self.tree.is_merged(id)
     }
 
-    /// Returns whether everything that is shown is every event of the profile.
+    /// Returns whether [`Self::items`] yields every event and no memory record.
     pub fn shows_every_event(&self) -> bool {
         self.tree.shows_all() && self.memory.unclaimed().is_empty()
     }
 
-    /// Walks everything that is shown, in time order: events, and memory records that fall into
-    /// none.
+    /// Iterates over everything that is shown, in time order: events, and memory records that lie
+    /// inside no event.
     pub fn items(&self) -> impl Iterator<Item = Item> {
         let events = self.profile.events();
         let mut loose = self.memory.unclaimed().iter().peekable();
@@ -266,28 +273,30 @@ impl Analysis {
         })
     }
 
-    /// Returns whether an event is the moment at which memory was not to be had.
+    /// Returns whether an event marks a failed allocation, which torch calls `[OutOfMemory]`.
     pub fn is_out_of_memory(&self, id: EventId) -> bool {
         let event = self.profile.event(id);
         event.category == Category::Other && self.profile.name(event) == OUT_OF_MEMORY_KEY
     }
 
-    /// Returns whether a user named the event.
+    /// Returns whether an event is a range that the user named.
     pub fn is_annotation(&self, id: EventId) -> bool {
         is_annotation(self.profile.event(id).category)
     }
 
-    fn asked_for(&self, what: &str) -> bool {
-        self.profile.metadata().get(what) == Some("1")
+    fn was_asked_for(&self, option: &str) -> bool {
+        self.profile.metadata().get(option) == Some("1")
     }
 }
 
-/// One thing that is shown.
+/// An entry of the list of events that torch would show.
+///
+/// torch lists memory records outside all events as events of their own, so an entry is either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
     /// An event.
     Event(EventId),
-    /// A memory record that falls into no event, by its position among the profile's.
+    /// A memory record that lies inside no event, by its position in the profile's records.
     Memory(u32),
 }
 
@@ -295,14 +304,14 @@ pub(crate) fn is_annotation(category: Category) -> bool {
     matches!(category, Category::Annotation | Category::DeviceAnnotation)
 }
 
-/// Kernels, sorted by who asked for them.
+/// Kernels with their owners, sorted by owner. Two parallel columns, searched by bisection.
 #[derive(Clone, Debug, Default)]
 struct Kernels {
     owners: Vec<EventId>,
     kernels: Vec<EventId>,
 }
 
-/// Returns the device that worked beside the host, if one did.
+/// Returns the kind of the first device other than the CPU that has events or memory records.
 fn accelerator(profile: &Profile) -> Option<DeviceKind> {
     let kinds = profile.threads().iter().map(|thread| thread.device);
     let blocks = profile.memory().iter();

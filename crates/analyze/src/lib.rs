@@ -1,6 +1,10 @@
-//! What a profile means: pure functions from [`mindprof_model::Profile`] to trees and rows.
+//! Analyses of a profile: pure functions from [`mindprof_model::Profile`] to trees, rows, links
+//! between events, memory timelines and stacks.
 //!
-//! Nothing here reads a clock or a file, or rounds for display: times stay whole nanoseconds.
+//! Nothing here reads a clock or a file, or rounds for display. Times are whole nanoseconds, except
+//! for a few sums that are kept as floating-point microseconds as well ([`Sums::cpu_micros`] and
+//! its kin): torch adds floats, and reproducing its tables to the last digit takes its rounding
+//! errors.
 //!
 //! ```
 //! use mindprof_analyze::{Analysis, GroupBy, averages};
@@ -35,33 +39,34 @@ mod stacks;
 mod tree;
 
 pub use analysis::{Analysis, Item};
-pub use links::correlate::{Correlation, event_number};
-pub use links::device_time::DeviceTimes;
+pub use links::correlate::Correlation;
+pub use links::event_number::event_number;
 pub use links::execution::{ExecutionStep, execution};
 pub use links::flows::{FlowEnd, FlowKind, FlowSide, Flows};
 pub use memory::host_totals::HostTotals;
 pub use memory::memory_timeline::{
-    AllocatorTotals, CategoryBytes, MemoryAction, MemoryBlock, MemoryCategory, MemoryChange,
-    MemoryDevice, MemoryDoubt, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace,
-    MemoryPrecision, MemoryTimeline, UnseenMemory, UntimedMemory,
+    CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryDoubt,
+    MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace, MemoryPrecision, MemoryTimeline,
+    UnseenMemory,
 };
-pub use memory::memory_use::{Bytes, MemoryUse};
+pub use memory::memory_use::Bytes;
 pub use parts::merge::merge;
 pub use parts::slim::{Cut, CutReport, Slimmed, slim};
 pub use rows::averages::{
-    Average, Averages, GroupBy, MEMORY_KEY, OUT_OF_MEMORY_KEY, Percentiles, SummedGroup, Sums,
-    averages, averages_of, elapsed_micros, percentiles, sum_by_key, time_inside,
+    Average, Averages, GroupBy, Percentiles, averages, averages_of, percentiles, time_inside,
 };
 pub use rows::flops::{Flops, uncounted};
-pub use rows::keys::Keys;
-pub use rows::metric::{Amount, Amounts, Metric, Unit, microseconds, nanoseconds};
+pub use rows::keys::{Keys, MEMORY_KEY, OUT_OF_MEMORY_KEY};
+pub use rows::metric::{Amount, Amounts, Metric, Unit};
+pub use rows::micros::{elapsed_micros, microseconds, nanoseconds};
 pub use rows::shapes::dims;
+pub use rows::sum_by_key::sum_by_key;
+pub use rows::sums::Sums;
 pub use stacks::folded::{Folded, PATH_LEVELS, StackMetric, stack_weights};
-pub use stacks::source::{Sources, is_shown_frame, shown_frames};
-pub use tree::children::Children;
+pub use stacks::source::{is_shown_frame, shown_frames};
 pub use tree::event_tree::Tree;
-pub use tree::lanes::{Lanes, OverflowTrack};
+pub use tree::lanes::Lanes;
 pub use tree::process_time::process_time;
 pub use tree::python_calls::{PythonCall, PythonCalls};
-pub use tree::spans::{Span, spans};
+pub use tree::spans::spans;
 pub use tree::without_calls::{stacks_without_calls, without_calls};

@@ -1,6 +1,7 @@
-//! What changed between two profiles: their rows, matched by key and by the shapes of the inputs.
+//! The comparison of two profiles: their rows, matched by key and by the shapes of the inputs.
 //!
-//! Reads two analyses; `formats` makes text and JSON of what comes out.
+//! The input is two analyses; `mindprof_report` writes the result as text, `mindprof_formats` as
+//! JSON, and [`crate::Verdict`] judges it.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -14,26 +15,26 @@ use crate::work::Work;
 #[cfg(test)]
 mod tests;
 
-/// What is compared, and what rows are ordered by.
+/// The number that is compared and that rows are ordered by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// The time without the children, on the host or the device where the events ran.
+    /// The self time, on the CPU or the device that the events ran on.
     #[default]
     SelfTime,
-    /// The time, children included, on the host or the device where the events ran.
+    /// The time including that of the children, on the CPU or the device that the events ran on.
     TotalTime,
     /// The number of events.
     Count,
 }
 
-/// What rows are matched by, and which events are compared.
+/// The options of a comparison: how rows are matched and ordered, and which events are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffOptions {
-    /// Rows of one key are told apart by the shapes of their inputs, where both profiles have any.
+    /// Match rows by the shapes of their inputs too, if both profiles have shapes.
     pub input_shapes: bool,
-    /// Calls of Python functions are compared too.
+    /// Compare Python function calls too.
     pub python_functions: bool,
-    /// What rows are ordered by, the largest change first.
+    /// The measure that rows are ordered by, the largest change first.
     pub measure: Measure,
 }
 
@@ -47,31 +48,34 @@ impl Default for DiffOptions {
     }
 }
 
-/// One row of both profiles.
+/// A row of the comparison: the events of both profiles that match.
+///
+/// A row that only one profile has is kept too, because new and removed operators are often the
+/// explanation of a difference.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// The key that the events share.
+    /// The key that the events share, for example `aten::mm`.
     pub key: String,
-    /// The kind of device they ran on.
+    /// The kind of device that the events ran on.
     pub device: DeviceKind,
-    /// Whether a user named them.
+    /// Whether the events are ranges that the user named.
     pub is_annotation: bool,
-    /// The dims of each of their inputs, where rows are told apart by them.
+    /// The dimensions of each input, if rows are matched by shapes.
     pub shapes: Option<Vec<Vec<i64>>>,
-    /// What they came to in the first profile; none where they are new.
+    /// The sums in the first profile, or `None` if the row is new.
     pub before: Option<Sums>,
-    /// What they come to in the second profile; none where they are gone.
+    /// The sums in the second profile, or `None` if the row is gone.
     pub after: Option<Sums>,
 }
 
 impl Change {
-    /// Returns a measure of the first and of the second profile. What is not there is zero.
+    /// Returns the values of a measure in the first and the second profile. Missing rows are zero.
     pub fn values(&self, measure: Measure) -> (u64, u64) {
         let value = |sums: &Option<Sums>| sums.map_or(0, |sums| self.value(&sums, measure));
         (value(&self.before), value(&self.after))
     }
 
-    /// Returns how much more of a measure there is in the second profile.
+    /// Returns the value of a measure in the second profile minus that in the first.
     pub fn difference(&self, measure: Measure) -> i64 {
         let (before, after) = self.values(measure);
         after.wrapping_sub(before) as i64
@@ -85,59 +89,65 @@ impl Change {
             && self.before.is_some() == self.after.is_some()
     }
 
-    /// Returns whether the row is a user's range as a device saw it.
+    /// Returns whether the row is a range that the user named, as it appears on a device.
     pub fn is_range_on_device(&self) -> bool {
         self.is_annotation && self.device != DeviceKind::Cpu
     }
 
     fn value(&self, sums: &Sums, measure: Measure) -> u64 {
-        let on_host = self.device == DeviceKind::Cpu;
+        let on_cpu = self.device == DeviceKind::Cpu;
         match measure {
-            Measure::SelfTime if on_host => sums.self_cpu_total.0,
+            Measure::SelfTime if on_cpu => sums.self_cpu_total.0,
             Measure::SelfTime => sums.self_device_total.0,
-            Measure::TotalTime if on_host => sums.cpu_total.0,
+            Measure::TotalTime if on_cpu => sums.cpu_total.0,
             Measure::TotalTime => sums.device_total.0,
             Measure::Count => sums.count,
         }
     }
 }
 
-/// What of a whole grew.
+/// A number that describes a profile as a whole, and that can grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The time of the host's events.
+    /// The CPU time.
     Host,
-    /// The time that devices worked.
+    /// The device time.
     Devices,
     /// The number of events.
     Events,
 }
 
-/// What one profile comes to as a whole.
+/// The numbers of one compared profile as a whole.
+///
+/// A limit on growth is a share of these numbers, so they cover exactly the events that are
+/// compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Whole {
-    /// How many events are compared.
+    /// The number of compared events.
     pub count: u64,
-    /// The time of the host's events, each without its children: what the outermost ones took.
+    /// The self CPU time of all compared events, which adds up to the time of the outermost ones.
     pub host: Nanos,
-    /// The time that devices worked.
+    /// The device time.
     pub device: Nanos,
-    /// How long the window was open.
+    /// The duration of the recording.
     pub span: Nanos,
-    /// How many events the profile has, compared or not.
+    /// The number of events of the profile, compared or not.
     pub recorded: u64,
-    /// How long imports took, which are not compared: they are no work of the program.
+    /// The time of imports, which are not compared because they are not work of the program.
     pub left_out: Nanos,
 }
 
-/// The difference of two profiles.
+/// The comparison of two profiles.
+///
+/// Both profiles are grouped as [`Work`] defines, so that a comparison shows the same rows as a
+/// table of either profile. Rows are in a fixed order, whichever profile comes first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diff {
     /// The rows of both, those with the largest change first.
     pub rows: Vec<Change>,
-    /// Whether rows of one key are told apart by the shapes of their inputs.
+    /// Whether rows are matched by the shapes of their inputs.
     pub by_shapes: bool,
-    /// What rows are ordered by.
+    /// The measure that rows are ordered by.
     pub measure: Measure,
     /// The first profile as a whole.
     pub before: Whole,
@@ -146,7 +156,7 @@ pub struct Diff {
 }
 
 impl Diff {
-    /// Compares two profiles. Takes time linear in their events, and `n log n` in their rows.
+    /// Compares two profiles in time linear in the number of events, and `n log n` in that of rows.
     ///
     /// If only one of them has the shapes of inputs, rows are matched by their keys alone.
     pub fn build(before: &Analysis, after: &Analysis, options: DiffOptions) -> Self {
@@ -176,19 +186,20 @@ impl Diff {
         self.rows.iter().all(Change::is_none)
     }
 
-    /// Returns by which part the whole grew: 0.05 for five percent. Of the host's time and the
-    /// devices' the one that grew more; from nothing to something is infinite.
+    /// Returns the relative growth of the whole, for example 0.05 for five percent. CPU time and
+    /// device time are considered separately and the larger growth is returned. Growth from zero is
+    /// infinite.
     pub fn growth(&self) -> f64 {
         self.most_grown().1
     }
 
-    /// Returns what of the whole grew most, and by which part.
+    /// Returns the number of the whole that grew most, and its relative growth.
     pub fn most_grown(&self) -> (Side, f64) {
         let (before, after) = (&self.before, &self.after);
         let sides = match self.measure {
             Measure::Count => vec![(Side::Events, before.count, after.count)],
-            // The times of all events without their children come to the times of the outermost
-            // ones.
+            // The self times of all events add up to the times of the outermost ones, so both
+            // measures have the same whole.
             Measure::SelfTime | Measure::TotalTime => vec![
                 (Side::Host, before.host.0, after.host.0),
                 (Side::Devices, before.device.0, after.device.0),
@@ -203,7 +214,7 @@ impl Diff {
             .unwrap_or((first, 0.0))
     }
 
-    /// Returns by which part of the first profile as a whole one row grew.
+    /// Returns the growth of a row as a share of the first profile as a whole.
     pub fn row_growth(&self, row: &Change) -> f64 {
         let whole = match self.measure {
             Measure::Count => self.before.count,
@@ -215,13 +226,13 @@ impl Diff {
         part(row.difference(self.measure) as f64, whole)
     }
 
-    /// Returns the row that grew most, if one grew: a row of work, not of a user's range as a device
-    /// saw it, which is as long as the gaps between kernels make it.
+    /// Returns the row that grew most, or `None` if none grew. Ranges on devices are ignored: they
+    /// are not work, and gaps between kernels make them longer.
     pub fn worst(&self) -> Option<&Change> {
         let rows = self.rows.iter().filter(|row| !row.is_range_on_device());
         let grown = rows.map(|row| (row, self.row_growth(row)));
         let grown = grown.filter(|(_, growth)| *growth > 0.0);
-        // The first of equals: rows are ordered by the size of their change.
+        // On a tie the first row wins, which has the largest change.
         grown
             .reduce(|worst, next| if next.1 > worst.1 { next } else { worst })
             .map(|(row, _)| row)
@@ -240,7 +251,7 @@ fn part(difference: f64, whole: u64) -> f64 {
 
 type RowKey = (String, DeviceKind, bool, Option<Vec<Vec<i64>>>);
 
-/// The rows of both profiles, by what they are matched by.
+/// The rows of both profiles, with an index by the fields that they are matched by.
 #[derive(Default)]
 struct Rows {
     rows: Vec<Change>,
@@ -248,7 +259,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Puts the rows of one profile on its side.
+    /// Adds the rows of one profile to its side, and returns the profile's numbers as a whole.
     fn take(
         &mut self,
         analysis: &Analysis,
@@ -270,7 +281,7 @@ impl Rows {
             if average.device == DeviceKind::Cpu {
                 whole.host = whole.host + average.sums.self_cpu_total;
             } else if !average.is_annotation() {
-                // A user's range as a device saw it lies over the kernels in it.
+                // A range on a device covers kernels that are counted already.
                 whole.device = whole.device + average.sums.self_device_total;
             }
             let row = side(self.row(profile, average));
@@ -307,9 +318,9 @@ impl Rows {
     }
 }
 
-/// Orders rows so that neither the order of the profiles nor that of their events shows: by the
-/// size of the change, then by the larger value, then by what the rows are matched by. Ranges as
-/// devices saw them come last: they are no work, and as long as what lies in them.
+/// Sorts rows by the size of the change, then by the larger value, then by the fields that they are
+/// matched by, so that the order depends neither on the order of the profiles nor on that of their
+/// events. Ranges on devices come last, because they are not work.
 fn sort(rows: &mut [Change], measure: Measure) {
     rows.sort_by_cached_key(|row| {
         let (before, after) = row.values(measure);
@@ -324,8 +335,8 @@ fn sort(rows: &mut [Change], measure: Measure) {
     });
 }
 
-/// Returns the name of a Python function without the address of its object, which is another in
-/// each run: `<built-in method mm of Tensor object at 0x7f12>`.
+/// Removes object addresses from the name of a Python function, because they differ between runs:
+/// `<built-in method mm of Tensor object at 0x7f12>`.
 fn without_address(name: &str) -> Cow<'_, str> {
     const AT: &str = " at 0x";
     let Some((head, tail)) = name.split_once(AT) else {
@@ -335,7 +346,7 @@ fn without_address(name: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{head}{}", without_address(rest)))
 }
 
-/// Returns the dims of each input; what is no tensor has none.
+/// Returns the dimensions of each input, which are empty if it is not a tensor.
 fn shapes(inputs: &InputsTable, id: InputsId) -> Vec<Vec<i64>> {
     let signed = |dims: &[u64]| dims.iter().map(|&dim| dim as i64).collect();
     inputs

@@ -23,6 +23,7 @@
 //! ```
 
 mod diff;
+mod questions;
 mod run;
 mod side_ranges;
 mod steps;
@@ -32,10 +33,11 @@ mod waits;
 mod work;
 
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
+pub use questions::{QUESTIONS, Question, ask};
 pub use run::{ImportTime, RunMarks, RunReport, RunSteps};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use steps::{Step, Steps};
 pub use summary::{Summary, Track};
 pub use verdict::{Condition, FailOn, Grown, Limit, Refusal, Verdict};
 pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
-pub use work::{LeftOut, Work, WorkRows, is_python_alone};
+pub use work::{LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};

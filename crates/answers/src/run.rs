@@ -1,80 +1,84 @@
-//! What there is to say about one window of `mindprof run`: its imports, its steps, the waits of its
-//! loop, and how much of it no row explains.
+//! The conclusions about one window of `mindprof run`: its imports, its steps, the waits of its
+//! loop, and how much of its time no row explains.
 //!
-//! The launcher hands over its marks and the recording; `mindprof_report` puts the result into
+//! The input is the recording and the marks of the launcher; `mindprof_report` puts the result into
 //! words.
 
-use mindprof_analyze::{Analysis, GroupBy, process_time, spans};
+use mindprof_analyze::{Analysis, process_time, spans};
 use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
 
-use crate::side_ranges::{IMPORT_PREFIX, SideRanges};
-use crate::steps::Steps;
+use crate::side_ranges::IMPORT_PREFIX;
+use crate::steps::{Step, Steps};
 use crate::waits::{DataWaits, LoopTimes, Span, WaitFinding, WorkersStart};
-use crate::work::{Work, WorkRows};
+use crate::work::WorkRows;
 
-/// The beginning of the name of the range in which a loop gets its next batch from one of torch's
-/// data loaders, and that of a loader with workers.
+/// The prefix of the ranges in which a loop gets its next batch from one of torch's data loaders,
+/// and the prefix if the loader has workers.
 const NEXT_BATCH: &str = "enumerate(DataLoader)#";
 const FROM_WORKERS: &str = "enumerate(DataLoader)#_MultiProcessing";
 
-/// What the launcher of a run knows and its recording does not.
+/// Facts about a window that the launcher of a run knows and that its recording does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct RunMarks {
-    /// How long the window was open.
-    pub recorded: Nanos,
-    /// When the program's main thread imported.
+    /// The times of imports on the program's main thread.
     pub imports: Vec<Span>,
-    /// When other threads imported.
+    /// The times of imports on other threads.
     pub other_imports: Vec<Span>,
-    /// When data loaders started their workers.
+    /// The times at which data loaders started their workers.
     pub worker_starts: Vec<WorkersStart>,
-    /// When the loop found no further batch and ended its workers.
+    /// The times at which the loop found no further batch and ended its workers.
     pub worker_ends: Vec<Span>,
-    /// The process of the program; others are its workers.
+    /// The id of the program's process. Other processes are its workers.
     pub process: u64,
-    /// The thread that runs the training loop, by its native id.
+    /// The native id of the thread that runs the training loop.
     pub loop_thread: u64,
 }
 
-/// How long the imports of one module took.
+/// The time that imports of one module took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportTime {
-    /// The module.
+    /// The name of the module.
     pub module: String,
-    /// How long.
+    /// The self time of its imports.
     pub time: Nanos,
 }
 
 /// The optimizer steps of a window.
+///
+/// Steps come either from marks or from ranges ([`Steps`]), and each source leaves other times
+/// beside the steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunSteps {
-    /// How long the window was open when its first step ended, if that step began with the window.
+    /// The time until the first step ended, if that step began with the window.
     pub until_first: Option<Nanos>,
-    /// How long each step took whose beginning is known.
+    /// The duration of each step whose beginning is known.
     pub times: Vec<Nanos>,
-    /// How long the window was open after its last step, if steps are marks.
+    /// The time after the last step, if steps are marks.
     pub after_last: Option<Nanos>,
-    /// The ranges before the first and after the last step, if steps are ranges.
+    /// The ranges before the first and after the last step with their times, if steps are ranges.
     pub beside: Vec<(String, Nanos)>,
 }
 
 impl RunSteps {
-    /// Returns how many steps ended in the window.
+    /// Returns the number of steps that ended in the window.
     pub fn count(&self) -> usize {
         self.times.len() + usize::from(self.until_first.is_some())
     }
 }
 
-/// What is concluded from one window of a run.
+/// The conclusions from one window of a run.
+///
+/// The report holds numbers and findings; `mindprof_report` writes the summary from it that a run
+/// prints.
 #[derive(Clone, Debug)]
 pub struct RunReport {
-    /// How long the window was open.
+    /// The duration of the window.
     pub recorded: Nanos,
-    /// How long it was open without the main thread's imports.
+    /// The duration of the window without imports on the main thread.
     pub rest: Nanos,
-    /// How long imports took, and of each module, the longest first.
+    /// The import time of each module, longest first.
     pub imports: Vec<ImportTime>,
-    /// How long other threads imported.
+    /// The time of imports on other threads.
     pub other_imports: Nanos,
     /// The optimizer steps.
     pub steps: RunSteps,
@@ -82,26 +86,26 @@ pub struct RunReport {
     pub is_over_budget: bool,
     /// The waits of the loop.
     pub waits: DataWaits,
-    /// The findings about them; empty if events are missing.
+    /// The findings about the waits. Empty if events are missing.
     pub wait_findings: Vec<WaitFinding>,
-    /// The time that lies in no row, if it is most of the time.
+    /// The time that no row explains, if it is most of the time.
     pub outside: Option<Nanos>,
-    /// The number of worker processes that were recorded too.
+    /// The number of recorded worker processes.
     pub workers: usize,
 }
 
 impl RunReport {
     /// Draws the conclusions from the recording of one window.
     ///
-    /// `rows` are the rows of its work, and `view` is the analysis that they were made from.
+    /// `rows` are the rows of the window's work, and `view` is the analysis that they were made
+    /// from.
     pub fn build(analysis: &Analysis, view: &Analysis, rows: &WorkRows, marks: &RunMarks) -> Self {
         let profile = analysis.profile();
+        let recorded = profile.span();
         let steps = Steps::build(profile);
         let is_over_budget = profile.loss().count(LossCause::Budget) > 0;
-        // Imports of other threads and processes take none of the program's time.
-        let rest = marks
-            .recorded
-            .saturating_sub(inside(&marks.imports, marks.recorded));
+        // Imports on other threads and processes run beside the main thread.
+        let rest = recorded.saturating_sub(inside(&marks.imports, recorded));
         let waits = data_waits(profile, marks);
         let around = LoopTimes {
             rest,
@@ -114,10 +118,10 @@ impl RunReport {
             waits.findings(&around)
         };
         Self {
-            recorded: marks.recorded,
+            recorded,
             rest,
             imports: import_times(rows),
-            other_imports: inside(&marks.other_imports, marks.recorded),
+            other_imports: inside(&marks.other_imports, recorded),
             steps: run_steps(&steps, rows, around.step_times),
             is_over_budget,
             waits,
@@ -127,24 +131,13 @@ impl RunReport {
         }
     }
 
-    /// Returns how long imports took in all.
+    /// Returns the total time of imports.
     pub fn import_time(&self) -> Nanos {
         Nanos(self.imports.iter().map(|import| import.time.0).sum())
     }
-
-    /// Finds the rows of a recording that is not yet a trace: without the side ranges that the
-    /// launcher made, and with Python functions if there is nothing else to show.
-    pub fn grouping(profile: &Profile, side: SideRanges) -> (Work, GroupBy) {
-        let work = Work::without(side);
-        let group_by = GroupBy {
-            python_functions: work.is_python_alone(profile),
-            ..GroupBy::default()
-        };
-        (work, group_by)
-    }
 }
 
-/// Returns how much of some spans lies in the window.
+/// Returns how much time of some spans is inside the window.
 fn inside(spans: &[Span], window: Nanos) -> Nanos {
     let inside = spans.iter().map(|span| {
         let end = span.end.min(window);
@@ -171,7 +164,7 @@ fn import_times(rows: &WorkRows) -> Vec<ImportTime> {
     imports
 }
 
-/// Returns how long each step took whose beginning is known.
+/// Returns the durations of the steps whose beginning is known.
 fn known_times(steps: &Steps) -> Vec<Nanos> {
     let known = steps.complete().iter();
     known
@@ -180,18 +173,18 @@ fn known_times(steps: &Steps) -> Vec<Nanos> {
         .collect()
 }
 
-/// Returns when the steps ran whose beginning is known.
+/// Returns the time from the first to the last step whose beginning is known.
 fn known_steps(steps: &Steps) -> Option<Span> {
     let skipped = usize::from(steps.first_of_marks().is_some());
     let known = steps.complete().get(skipped..)?;
     let begin = known.iter().map(|step| step.start).min()?;
-    let end = known.iter().map(|step| step.end()).max()?;
+    let end = known.iter().map(Step::end).max()?;
     Some(Span { begin, end })
 }
 
 fn run_steps(steps: &Steps, rows: &WorkRows, times: Vec<Nanos>) -> RunSteps {
     let first = steps.first_of_marks();
-    // A range of steps has its rows under one key; others stand beside the steps.
+    // All step ranges share one key with a `*`; the other keys are ranges beside the steps.
     let beside = rows.left_out.steps.iter();
     let beside = beside.filter(|row| !row.key.ends_with('*'));
     RunSteps {
@@ -205,6 +198,7 @@ fn run_steps(steps: &Steps, rows: &WorkRows, times: Vec<Nanos>) -> RunSteps {
 }
 
 fn data_waits(profile: &Profile, marks: &RunMarks) -> DataWaits {
+    let recorded = profile.span();
     let of_loop = |prefix: &str| -> Vec<Span> {
         spans(profile, prefix)
             .into_iter()
@@ -215,7 +209,7 @@ fn data_waits(profile: &Profile, marks: &RunMarks) -> DataWaits {
             })
             .collect()
     };
-    let in_window = |span: &Span| inside(&[*span], marks.recorded) > Nanos::ZERO;
+    let in_window = |span: &Span| inside(&[*span], recorded) > Nanos::ZERO;
     let starts: Vec<WorkersStart> = marks
         .worker_starts
         .iter()
@@ -232,8 +226,8 @@ fn data_waits(profile: &Profile, marks: &RunMarks) -> DataWaits {
     DataWaits::new(&of_loop(NEXT_BATCH), &starts, &ends, has_workers)
 }
 
-/// Returns the time of the program that lies in no row, if rows are about operators and it is most
-/// of the time. Threads add up, so there may be more of it.
+/// Returns the time of the program that no row explains, if the rows show operators and it is most
+/// of the time. The times of threads add up, so the true value may be larger.
 fn outside(view: &Analysis, rows: &WorkRows, marks: &RunMarks, rest: Nanos) -> Option<Nanos> {
     let has_operators = !rows.averages.rows.is_empty() && !has_python_rows(rows);
     let side: Vec<&str> = rows.left_out.rows().map(|row| row.key.as_str()).collect();
@@ -261,9 +255,12 @@ mod tests {
     use mindprof_model::{Part, StepMark, Timeline};
 
     use super::*;
+    use crate::side_ranges::SideRanges;
+    use crate::work::Work;
 
     fn report(profile: Profile, side: SideRanges, marks: &RunMarks) -> RunReport {
-        let (work, group_by) = RunReport::grouping(&profile, side);
+        let work = Work::without(side);
+        let group_by = work.grouping(&profile);
         let analysis = Analysis::build(profile);
         let view = work.view(&analysis, group_by);
         let view = view.as_ref().unwrap_or(&analysis);
@@ -282,9 +279,9 @@ mod tests {
             time.idle(10);
             time.op("mm", 10);
         });
+        assert_eq!(profile.span(), Nanos(80));
         let side = SideRanges::find(&profile, &["torch".into()], &[]);
         let marks = RunMarks {
-            recorded: Nanos(100),
             imports: vec![Span {
                 begin: Nanos(0),
                 end: Nanos(40),
@@ -293,10 +290,10 @@ mod tests {
             ..RunMarks::default()
         };
         let report = report(profile, side, &marks);
-        assert_eq!(report.rest, Nanos(60));
+        assert_eq!(report.rest, Nanos(40));
         assert_eq!(report.import_time(), Nanos(40));
         assert_eq!(report.imports[0].module, "torch");
-        assert_eq!(report.outside, Some(Nanos(40)));
+        assert_eq!(report.outside, None);
         assert_eq!((report.steps.count(), report.workers), (0, 0));
     }
 
@@ -311,11 +308,7 @@ mod tests {
         let marks = marks.map(|(number, unix_ns)| StepMark { number, unix_ns });
         StepMark::write(&marks, &mut part.metadata);
         let profile = part.into_profile().expect("nothing was added");
-        let marks = RunMarks {
-            recorded: Nanos(100),
-            ..RunMarks::default()
-        };
-        let steps = report(profile, SideRanges::default(), &marks).steps;
+        let steps = report(profile, SideRanges::default(), &RunMarks::default()).steps;
         assert_eq!(steps.count(), 3);
         assert_eq!(steps.until_first, Some(Nanos(40)));
         assert_eq!(steps.times, [Nanos(20), Nanos(20)]);

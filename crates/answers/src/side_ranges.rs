@@ -1,42 +1,42 @@
 //! The ranges by which `mindprof run` describes the run itself: imports and steps.
 //!
-//! The launcher names them in the metadata of the trace, so that whoever reads the trace leaves them
-//! out of its rows as the run itself did.
+//! The launcher lists them in the metadata of the trace, so that every reader of the trace omits
+//! them from its rows, as the run itself did.
 
 use mindprof_analyze::Keys;
 use mindprof_model::{Category, Profile};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-/// The metadata key under which a trace of `mindprof run` names its side ranges.
+/// The metadata key under which a trace of `mindprof run` lists its side ranges.
 pub const RUN_KEY: &str = "mindprof_run";
 
-/// The beginning of the name of an import's range; the module follows.
+/// The prefix of the name of an import's range. The name of the module follows.
 pub const IMPORT_PREFIX: &str = "import ";
 
-/// The keys of ranges that are no work of the program.
+/// The keys of ranges that are not work of the program.
 ///
-/// Imports would dominate every table, and steps lie over everything that runs in them, so neither
-/// says what the program spends its time on.
+/// Imports would dominate every table, and steps cover everything that runs in them, so neither
+/// shows what the program spends its time on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SideRanges {
-    /// Imports of modules. An import inside another one has no range of its own.
+    /// Imports of modules. An import inside another import has no separate range.
     pub imports: Vec<String>,
     /// Steps, and the ranges before the first and after the last one.
     pub steps: Vec<String>,
 }
 
 impl SideRanges {
-    /// Returns the ranges that the metadata of a profile names; `None` if it is not a trace of
-    /// `mindprof run`.
+    /// Returns the ranges that the metadata of a profile lists, or `None` if the profile is not a
+    /// trace of `mindprof run`.
     pub fn read(profile: &Profile) -> Option<Self> {
         serde_json::from_str(profile.metadata().get(RUN_KEY)?).ok()
     }
 
     /// Finds the side ranges of a recording.
     ///
-    /// A range of the program may be called `import x` as well, so only imports of `modules`
-    /// count. `steps` are the keys of the launcher's ranges around and beside steps.
+    /// The program itself may name a range `import x`, so only imports of `modules` count. `steps`
+    /// are the keys of the launcher's ranges around and beside steps.
     pub fn find(profile: &Profile, modules: &[String], steps: &[&str]) -> Self {
         let modules: FxHashSet<&str> = modules.iter().map(String::as_str).collect();
         let mut is_range = vec![false; profile.strings().len()];
@@ -65,7 +65,7 @@ impl SideRanges {
         found
     }
 
-    /// Returns the JSON that [`Self::read`] reads back from the metadata.
+    /// Returns the JSON that [`Self::read`] expects in the metadata.
     ///
     /// # Panics
     /// Never: lists of strings are JSON.

@@ -1,45 +1,56 @@
-//! What a step is: one definition for listings, cuts, data frames and the report of a run.
+//! Steps of a training loop, defined once for listings, cuts, data frames and the report of a run.
 //!
-//! A profile tells its steps in one of two ways. `prof.step()` under a schedule opens a range named
+//! A profile records steps in one of two ways. `prof.step()` under a schedule opens a range named
 //! `ProfilerStep#N` around each step. Without a schedule, and in `mindprof run`, steps are marks
-//! ([`StepMark`]): a mark ends the step before it and begins the next one.
+//! ([`StepMark`]): a mark ends one step and begins the next.
 
 use mindprof_analyze::Keys;
 use mindprof_model::{Category, Nanos, Profile, StepMark};
+use serde::Serialize;
 
-/// One step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::questions::micros;
+
+/// One step of a training loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Its number.
+    /// The number of the step.
     pub number: u64,
-    /// When it began, since the profile's reference time.
+    /// The time at which it began, since the profile's reference time.
+    #[serde(rename = "start_us", serialize_with = "micros")]
     pub start: Nanos,
-    /// How long it took.
+    /// The duration of the step.
+    #[serde(rename = "duration_us", serialize_with = "micros")]
     pub duration: Nanos,
 }
 
 impl Step {
-    /// Returns when it ended.
+    /// Returns the time at which it ended.
     pub fn end(&self) -> Nanos {
         self.start + self.duration
     }
 }
 
-/// The steps of a profile.
+/// The steps of a profile, from marks or from ranges.
+///
+/// A recording may begin and end in the middle of a step, so complete steps are kept apart from the
+/// one that was open at the end.
 ///
 /// ```text
 /// marks               1        2        3
 /// recording   |-------|--------|--------|-----|
-/// steps           0        1        2      3 is open: it did not end
+/// steps           0        1        2      3 is open: it has not ended
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Steps {
     complete: Vec<Step>,
     open: Option<Step>,
+    #[serde(skip)]
     is_marked: bool,
     /// The steps that began, in time order, with their numbers.
+    #[serde(skip)]
     starts: Vec<(Nanos, u64)>,
-    /// The number of the step under way before the first start.
+    /// The number of the step that was running before the first start.
+    #[serde(skip)]
     before: u64,
 }
 
@@ -54,24 +65,25 @@ impl Steps {
         }
     }
 
-    /// Returns the steps that ended, by number.
+    /// Returns the steps that ended, sorted by number.
     pub fn complete(&self) -> &[Step] {
         &self.complete
     }
 
-    /// Returns the step that was under way when the recording ended. Steps told by ranges have
-    /// none: a range that is still open ends with the recording.
+    /// Returns the step that was running when the recording ended. Always `None` if steps are
+    /// ranges, since a range that is still open ends with the recording.
     pub const fn open(&self) -> Option<Step> {
         self.open
     }
 
-    /// Returns the first step if it began with the recording, so that nobody knows when it really
-    /// began. It includes imports and all other preparation.
+    /// Returns the first step if steps are marks. It began with the recording, so its true
+    /// beginning is unknown, and it includes imports and all other preparation.
     pub fn first_of_marks(&self) -> Option<Step> {
         self.complete.first().filter(|_| self.is_marked).copied()
     }
 
-    /// Returns the number of the last step that began before `moment`; zero without steps.
+    /// Returns the number of the last step that began at or before `moment`, or zero if the profile
+    /// has no steps.
     pub fn at(&self, moment: Nanos) -> u64 {
         let next = self.starts.partition_point(|&(start, _)| start <= moment);
         match next.checked_sub(1) {
@@ -80,8 +92,8 @@ impl Steps {
         }
     }
 
-    /// Returns the time from the beginning of step `first` to the end of step `last`, of the steps
-    /// between them that exist; `None` if there are none.
+    /// Returns the time that the steps with numbers from `first` to `last` span, or `None` if there
+    /// are no such steps.
     pub fn window(&self, first: u64, last: u64) -> Option<(Nanos, Nanos)> {
         let all = self.complete.iter().chain(&self.open);
         let wanted = all.filter(|step| (first..=last).contains(&step.number));
@@ -94,7 +106,7 @@ impl Steps {
     fn of_marks(profile: &Profile, marks: &[StepMark]) -> Self {
         let (reference, span) = (profile.reference_unix_ns(), profile.span());
         let time = |mark: &StepMark| Nanos(mark.unix_ns.saturating_sub(reference));
-        // A part cut out of a recording keeps the marks of the whole.
+        // A profile cut out of a recording keeps the marks of the whole recording.
         let earlier = marks.partition_point(|mark| mark.unix_ns < reference);
         let later = marks.partition_point(|mark| time(mark) <= span);
         let inside = &marks[earlier..later.max(earlier)];
@@ -130,8 +142,9 @@ impl Steps {
         }
     }
 
-    /// The recording begins just before the range of its first step, so events before that range
-    /// belong to the first step too. Of two ranges with one number, the first counts.
+    /// Collects the ranges of steps. The recording begins just before the range of its first step,
+    /// so events before that range belong to the first step too. If two ranges have the same
+    /// number, the first one counts.
     fn of_ranges(profile: &Profile) -> Self {
         let numbers: Vec<_> = profile.strings().iter().map(Keys::step_number).collect();
         let ranges = profile.events().iter();

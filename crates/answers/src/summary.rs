@@ -1,4 +1,4 @@
-//! What a profile holds, in a few numbers: steps, threads, devices, categories.
+//! A profile in a few numbers: categories, threads, streams and steps.
 
 use mindprof_model::{Category, DeviceKind, Nanos, Profile, ThreadId};
 
@@ -15,35 +15,38 @@ const CATEGORIES: [Category; 7] = [
     Category::Other,
 ];
 
-/// The numbers of a profile.
+/// The numbers that describe the contents of a profile, as `mindprof info` prints them.
+///
+/// It is computed in one pass over the events, without an analysis, so that large traces can be
+/// inspected quickly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many events there are of each category that has any.
+    /// The number of events of each category that has any.
     pub categories: Vec<(Category, u64)>,
-    /// The threads of the host, in the order of their ids.
+    /// The CPU threads, in the order of their ids.
     pub threads: Vec<Track>,
     /// The streams of devices, in the order of their ids.
     pub streams: Vec<Track>,
-    /// The steps, by their numbers.
+    /// The complete steps, sorted by number.
     pub steps: Vec<Step>,
 }
 
-/// What happened on one thread or stream.
+/// The activity of one thread or stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track {
-    /// Which.
+    /// The thread or stream.
     pub thread: ThreadId,
     /// The kind of device.
     pub device: DeviceKind,
-    /// How many events it has.
+    /// The number of its events.
     pub events: u64,
-    /// How long at least one of them was running. A user's range as a device saw it, and a wait for
-    /// the device, are no work of the device.
+    /// The time during which at least one of its events was running. Ranges on a device and waits
+    /// for a device do not count, because they are not work of the device.
     pub busy: Nanos,
 }
 
 impl Summary {
-    /// Goes over the events once.
+    /// Summarizes a profile in one pass over its events.
     pub fn build(profile: &Profile) -> Self {
         let mut counts = [0_u64; CATEGORIES.len()];
         let threads = profile.threads().iter().enumerate();
@@ -55,7 +58,7 @@ impl Summary {
                 busy: Nanos::ZERO,
             })
             .collect();
-        // By track, how many events are waits for a device.
+        // By track, the number of events that are waits for a device.
         let mut waits = vec![0_u64; tracks.len()];
         let mut busy_until = vec![Nanos::ZERO; tracks.len()];
         for event in profile.events() {
@@ -69,7 +72,7 @@ impl Summary {
             if event.category == Category::DeviceAnnotation {
                 continue;
             }
-            // Events come by start, so that what lies before the last end is counted already.
+            // Events are in start order, so the time before the last end is counted already.
             let until = &mut busy_until[event.thread.index()];
             let new = event.end().saturating_sub(event.start.max(*until));
             track.busy = track.busy + new;
@@ -78,14 +81,14 @@ impl Summary {
         let (mut threads, mut streams): (Vec<Track>, Vec<Track>) = tracks
             .into_iter()
             .partition(|track| track.device == DeviceKind::Cpu);
-        // What is only kept of a stream, as an arrow, stands on a thread of its numbers.
+        // Remnants of a stream, such as an arrow, are on a CPU thread with the ids of the stream.
         let place = |track: &Track| {
             let thread = &profile.threads()[track.thread.index()];
             (thread.process, thread.native)
         };
         let is_stream = |track: &Track| streams.iter().any(|stream| place(stream) == place(track));
         threads.retain(|track| track.events > 0 || !is_stream(track));
-        // Where the host only waited, as for a whole device, nothing ran.
+        // A stream with nothing but waits, such as those for a whole device, ran nothing.
         let only_waits = |track: &Track| waits[track.thread.index()] == track.events;
         streams.retain(|track| track.events == 0 || !only_waits(track));
         let categories = CATEGORIES.into_iter().zip(counts);
@@ -98,7 +101,7 @@ impl Summary {
     }
 }
 
-/// Returns whether an event on a device's track is the host's wait for it.
+/// Returns whether an event on a device's track is a wait of the CPU for the device.
 fn is_wait(device: DeviceKind, category: Category) -> bool {
     device != DeviceKind::Cpu && category == Category::Other
 }

@@ -1,71 +1,76 @@
-//! Whether one profile is slower than another beyond a limit, or cannot be judged at all.
+//! The verdict of a comparison: whether one profile is slower than another beyond a limit, or
+//! cannot be judged at all.
 //!
-//! The gate of `mindprof diff --fail-over` and of a Python test is this function, so both refuse
-//! the same traces.
+//! The verdict is part of the library, not of `mindprof diff --fail-over`, so that every face that
+//! judges a comparison accepts and refuses the same traces.
 
 use mindprof_model::Nanos;
 
 use crate::diff::{Diff, Side};
 
-/// What a limit applies to.
+/// The numbers that a limit applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailOn {
-    /// The whole: CPU time and device time each by themselves, or the number of events.
+    /// The profile as a whole: CPU time and device time separately, or the number of events.
     #[default]
     Total,
-    /// Each row, whose growth is a share of the whole of the first profile.
+    /// Each row, whose growth is measured as a share of the first profile as a whole.
     Row,
 }
 
-/// How much the second profile may exceed the first.
+/// The amount by which the second profile may exceed the first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limit {
-    /// The share that is still accepted: 0.05 for five percent.
+    /// The largest accepted growth, for example 0.05 for five percent.
     pub share: f64,
-    /// What it applies to.
+    /// The numbers that the limit applies to.
     pub fail_on: FailOn,
 }
 
-/// What is known of a compared profile beside its events.
+/// Facts about a compared profile that its events do not show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// Whether its trace was damaged or cut off, so that events may be missing.
     pub is_damaged: bool,
 }
 
-/// What grew most.
+/// The part of a profile that grew most.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grown {
-    /// A part of the whole.
+    /// A number of the profile as a whole.
     Whole(Side),
-    /// The row of this key.
+    /// The row with this key.
     Row(String),
     /// Nothing grew.
     Nothing,
 }
 
 /// The verdict of a comparison.
+///
+/// It is data: the callers word it and choose an exit status or a return value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// Nothing grew beyond the limit.
     Within {
-        /// What grew most.
+        /// The part that grew most.
         what: Grown,
-        /// By which share it grew.
+        /// Its relative growth.
         growth: f64,
     },
     /// Something grew beyond the limit.
     Exceeded {
-        /// What grew most.
+        /// The part that grew most.
         what: Grown,
-        /// By which share it grew; infinite if there was nothing of it before.
+        /// Its relative growth, which is infinite if it was zero before.
         growth: f64,
     },
-    /// The profiles cannot be held against a limit.
+    /// The profiles cannot be judged.
     Refused(Refusal),
 }
 
-/// Why a profile cannot be held against a limit: missing work cannot grow, so a gate would pass it.
+/// The reason why profiles cannot be judged.
+///
+/// Missing work cannot grow, so a limit alone would accept a trace that is damaged or empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The trace was damaged or cut off.
@@ -88,7 +93,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Returns whether it concerns the second of the two profiles.
+    /// Returns whether the refusal concerns the second of the two profiles.
     pub const fn is_second(self) -> bool {
         match self {
             Self::Damaged { is_second }
@@ -100,7 +105,7 @@ impl Refusal {
 }
 
 impl Verdict {
-    /// Judges a comparison. `conditions` are those of the first and of the second profile.
+    /// Judges a comparison. `conditions` are those of the first and the second profile.
     pub fn build(diff: &Diff, conditions: [Condition; 2], limit: Limit) -> Self {
         if let Some(refusal) = refusal(diff, conditions) {
             return Self::Refused(refusal);
@@ -133,7 +138,7 @@ fn refusal(diff: &Diff, conditions: [Condition; 2]) -> Option<Refusal> {
     lost_devices.then_some(Refusal::NoDeviceWork)
 }
 
-/// Returns what grew most, and by which share.
+/// Returns the part that grew most, and its relative growth.
 fn grown(diff: &Diff, fail_on: FailOn) -> (Grown, f64) {
     match (fail_on, diff.worst()) {
         (FailOn::Row, Some(row)) => (Grown::Row(row.key.clone()), diff.row_growth(row)),

@@ -1,28 +1,28 @@
-//! How long a training loop waits for its data: in every step, or once while workers start.
+//! The time that a training loop waits for its data, in every step or while workers start.
 //!
 //! The waits come from the ranges that torch's data loaders open, the starts and ends of workers
 //! from the launcher's marks.
 
 use mindprof_model::Nanos;
 
-/// The smallest share of the time at which waiting is a finding.
+/// The share of the time above which waiting is a finding.
 const MUCH: f64 = 0.2;
 
-/// A few batches cause the waiting if this share of them has [`MOST`] of the time.
+/// A few batches cause the waiting if this share of them takes the share [`MOST`] of the time.
 const FEW: f64 = 0.05;
 const MOST: f64 = 0.8;
 
 /// A span of time, since the profile's reference time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// When it began.
+    /// The time at which it begins.
     pub begin: Nanos,
-    /// When it ended.
+    /// The time at which it ends.
     pub end: Nanos,
 }
 
 impl Span {
-    /// Returns how long it is.
+    /// Returns the length of the span.
     pub const fn duration(self) -> Nanos {
         self.end.saturating_sub(self.begin)
     }
@@ -32,27 +32,30 @@ impl Span {
     }
 }
 
-/// A data loader that starts its workers.
+/// The start of a data loader's workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkersStart {
-    /// When.
+    /// The time that the start took.
     pub span: Span,
-    /// How many workers it starts.
+    /// The number of workers.
     pub workers: usize,
 }
 
-/// The loop that waits, as far as it is known.
+/// The times of the loop that waits, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoopTimes {
-    /// How long the window was, without imports.
+    /// The duration of the window without imports.
     pub rest: Nanos,
-    /// When the optimizer steps ran whose beginning is known; `None` without any.
+    /// The span of the optimizer steps whose beginning is known, or `None` if there are none.
     pub steps: Option<Span>,
-    /// How long each of them took.
+    /// The duration of each of these steps.
     pub step_times: Vec<Nanos>,
 }
 
 /// The waits of a loop in one window.
+///
+/// Waits for workers that start are kept apart from the others, because they happen once per loader
+/// rather than in every step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataWaits {
     /// Every wait for a batch.
@@ -67,13 +70,13 @@ pub struct DataWaits {
     pub has_workers: bool,
 }
 
-/// Data that comes late.
+/// Data for which the loop had to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LateData {
-    /// How long the loop waited for it.
+    /// The time that the loop waited for it.
     pub time: Nanos,
-    /// The number of batches that most of the time went to and the number of all batches, if a few
-    /// cause it.
+    /// If a few batches cause most of the waiting, the number of these and the number of all
+    /// batches.
     pub mostly: Option<(usize, usize)>,
 }
 
@@ -82,18 +85,19 @@ pub struct LateData {
 pub enum WaitFinding {
     /// Data is late, in a loop whose steps are not known.
     Late(LateData),
-    /// Data is late within steps, by this much of an average step.
+    /// Data is late within optimizer steps.
     LateInSteps {
-        /// The data.
+        /// The late data.
         data: LateData,
         /// The wait in an average step.
         per_step: Nanos,
-        /// How long an average step takes.
+        /// The duration of an average step.
         step: Nanos,
     },
-    /// The loop waits outside its optimizer steps, as for a first batch or in an evaluation.
+    /// The loop waits outside its optimizer steps, for example for a first batch or in an
+    /// evaluation.
     LateOutsideSteps(LateData),
-    /// The loop waits for workers that start or end.
+    /// The loop waits for workers that start or end, for this long.
     Workers(Nanos),
 }
 
@@ -110,16 +114,16 @@ impl WaitFinding {
 }
 
 impl DataWaits {
-    /// Sorts the waits of a loop, which come in time order.
+    /// Classifies the waits of a loop, which must be in time order.
     ///
-    /// `starts` are the loaders that started workers meanwhile, and `ends` the times at which the
+    /// `starts` are the starts of workers in the same window, and `ends` the times at which the
     /// loop asked for a batch, found none and ended its workers.
     pub fn new(waits: &[Span], starts: &[WorkersStart], ends: &[Span], has_workers: bool) -> Self {
         let mut is_first = vec![false; waits.len()];
         for start in starts {
             let first = waits.partition_point(|wait| wait.begin < start.span.end);
-            // Each worker starts with a batch. If nothing comes after those, data may be late too,
-            // so only the very first wait is put down to the start.
+            // The first batch of each worker includes its start. If no other batches follow, data
+            // may be late too, so only the very first wait is attributed to the start.
             let rest = first + start.workers;
             let firsts = if rest < waits.len() {
                 first..rest
@@ -152,17 +156,17 @@ impl DataWaits {
         }
     }
 
-    /// Returns how long the loop took to end its workers.
+    /// Returns the time that the loop took to end its workers.
     pub const fn ending(&self) -> Nanos {
         self.ends
     }
 
-    /// Returns how long the loop waited for each batch, in time order.
+    /// Returns the wait for each batch, in time order.
     pub fn times(&self) -> Vec<Nanos> {
         self.waits.iter().map(|wait| wait.duration()).collect()
     }
 
-    /// Returns the findings, the one about the most time first.
+    /// Returns the findings, those about the most time first.
     pub fn findings(&self, around: &LoopTimes) -> Vec<WaitFinding> {
         if self.waits.is_empty() || around.rest == Nanos::ZERO {
             return Vec::new();
@@ -214,7 +218,8 @@ fn late(waits: &[Span]) -> LateData {
     }
 }
 
-/// Returns how many of all waits have most of the time, if these are few.
+/// Returns the number of waits that take most of the time and the number of all waits, if the
+/// former are few.
 fn mostly(waits: &[Span]) -> Option<(usize, usize)> {
     let mut times: Vec<u64> = waits.iter().map(|wait| wait.duration().0).collect();
     times.sort_unstable_by_key(|&time| std::cmp::Reverse(time));

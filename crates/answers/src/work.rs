@@ -1,26 +1,28 @@
-//! Which events count as work of the program, and their rows.
+//! The events that count as work of the program, and their rows.
 //!
-//! A trace of `mindprof run` holds ranges that describe the run ([`SideRanges`]). Rows leave them
-//! out, take the time of imports off the rows around them, and give ranges of the program the time
-//! of the Python calls in them. Any other profile is all work.
+//! A trace of `mindprof run` contains ranges that describe the run ([`SideRanges`]). Its rows omit
+//! them, subtract the time of imports from the rows around them, and add the time of Python calls
+//! to the ranges around those. In any other profile everything is work.
 
 use mindprof_analyze::{
     Analysis, Average, Averages, GroupBy, averages, stacks_without_calls, time_inside,
     without_calls,
 };
 use mindprof_model::{Category, Nanos, Profile};
+use serde::Serialize;
 
+use crate::questions::micros;
 use crate::side_ranges::SideRanges;
 
-/// What counts as work in one profile.
+/// The definition of work for one profile.
 ///
-/// Everything that shows rows of a profile, totals or shares asks it, so that they agree.
+/// Everything that shows rows, totals or shares of a profile uses it, so that all of them agree.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     side: Option<SideRanges>,
 }
 
-/// The rows of a profile's work, and those that were left out.
+/// The rows of a profile's work, and the rows that were left out.
 #[derive(Clone, Debug, Default)]
 pub struct WorkRows {
     /// The rows of the work.
@@ -29,12 +31,12 @@ pub struct WorkRows {
     pub left_out: LeftOut,
 }
 
-/// The rows of a profile that are no work.
+/// The rows of a profile that are not work.
 #[derive(Clone, Debug, Default)]
 pub struct LeftOut {
-    /// Imports, a row for each module.
+    /// The rows of imports, one for each module.
     pub imports: Vec<Average>,
-    /// Steps, and what lies before and after them.
+    /// The rows of steps, and of the ranges before and after them.
     pub steps: Vec<Average>,
 }
 
@@ -49,46 +51,82 @@ impl LeftOut {
         self.imports.is_empty() && self.steps.is_empty()
     }
 
-    /// Returns how long imports took, without what was imported on other threads meanwhile.
+    /// Returns the self time of all imports.
     pub fn import_time(&self) -> Nanos {
         let imports = self.imports.iter();
         Nanos(imports.map(|row| row.sums.self_cpu_total.0).sum())
     }
 
-    /// Returns how many ranges of steps there are.
+    /// Returns the number of step ranges.
     pub fn step_ranges(&self) -> u64 {
         self.steps.iter().map(|row| row.sums.count).sum()
     }
 }
 
+/// The totals of a profile's work, and of the ranges that its rows leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WorkTotals {
+    /// The self CPU time of all rows.
+    #[serde(rename = "self_cpu_time_total", serialize_with = "micros")]
+    pub self_cpu: Nanos,
+    /// The totals of the ranges that are left out.
+    pub left_out: LeftOutTotals,
+}
+
+/// The totals of the ranges that the rows of a profile leave out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOutTotals {
+    /// The self CPU time of imports.
+    #[serde(rename = "imports_us", serialize_with = "micros")]
+    pub imports: Nanos,
+    /// The number of step ranges.
+    pub step_ranges: u64,
+}
+
+impl WorkTotals {
+    /// Sums up the rows of a profile's work.
+    pub fn build(analysis: &Analysis, work: &Work) -> Self {
+        let group_by = work.grouping(analysis.profile());
+        let view = work.view(analysis, group_by);
+        let rows = work.averages(view.as_ref().unwrap_or(analysis), group_by);
+        Self {
+            self_cpu: rows.averages.self_cpu_total(),
+            left_out: LeftOutTotals {
+                imports: rows.left_out.import_time(),
+                step_ranges: rows.left_out.step_ranges(),
+            },
+        }
+    }
+}
+
 impl Work {
-    /// Returns what counts as work in a profile, by its own metadata.
+    /// Reads from the metadata of a profile what counts as work.
     pub fn of(analysis: &Analysis) -> Self {
         Self {
             side: SideRanges::read(analysis.profile()),
         }
     }
 
-    /// Counts every range, whatever the profile says of itself.
+    /// Counts every range as work, whatever the metadata of the profile lists.
     pub const fn all() -> Self {
         Self { side: None }
     }
 
-    /// Leaves these ranges out.
+    /// Counts everything but these ranges as work.
     pub const fn without(side: SideRanges) -> Self {
         Self { side: Some(side) }
     }
 
-    /// Returns the ranges that are left out; `None` if the profile is not of a run.
+    /// Returns the ranges that are left out, or `None` if the profile is not of a run.
     pub const fn side_ranges(&self) -> Option<&SideRanges> {
         self.side.as_ref()
     }
 
-    /// Returns the analysis that rows of this grouping are made from, if it is not `analysis`
-    /// itself.
+    /// Returns the analysis that rows of this grouping must be made from, or `None` if that is
+    /// `analysis` itself.
     ///
-    /// In a run, calls of Python functions are removed unless they get rows, so that a range's own
-    /// time includes the Python code in it.
+    /// In a run, Python function calls are removed unless they get rows, so that the self time of a
+    /// range includes the Python code in it.
     pub fn view(&self, analysis: &Analysis, group_by: GroupBy) -> Option<Analysis> {
         if self.side.is_none() || group_by.python_functions {
             return None;
@@ -100,8 +138,8 @@ impl Work {
         }))
     }
 
-    /// Groups the work of a profile. `analysis` is what [`Self::view`] returned, or the profile's
-    /// own analysis.
+    /// Groups the work of a profile. `analysis` must be the one that [`Self::view`] returned, or
+    /// the profile's own if that was `None`.
     pub fn averages(&self, analysis: &Analysis, group_by: GroupBy) -> WorkRows {
         let mut all = averages(analysis, group_by);
         let Some(side) = &self.side else {
@@ -113,7 +151,7 @@ impl Work {
         let imports: Vec<&str> = side.imports.iter().map(String::as_str).collect();
         let inside = time_inside(analysis, group_by, &imports);
         for (row, time) in all.rows.iter_mut().zip(inside) {
-            row.sums.cpu_total = row.sums.cpu_total.saturating_sub(time);
+            row.sums.take_cpu_time(time);
         }
         let mut rows = WorkRows::default();
         for (position, row) in all.rows.into_iter().enumerate() {
@@ -131,8 +169,17 @@ impl Work {
         rows
     }
 
-    /// Returns whether calls of Python functions are all that there is to show: the profile has no
-    /// operators and no device work, and in a run no ranges of the program either.
+    /// Returns how rows are grouped by default: Python functions get rows only if
+    /// there is nothing else to show.
+    pub fn grouping(&self, profile: &Profile) -> GroupBy {
+        GroupBy {
+            python_functions: self.is_python_alone(profile),
+            ..GroupBy::default()
+        }
+    }
+
+    /// Returns whether Python function calls are all that a profile can show: it has no operators
+    /// and no device work, and in a run no ranges of the program either.
     pub fn is_python_alone(&self, profile: &Profile) -> bool {
         let Some(side) = &self.side else {
             return is_python_alone(profile);
@@ -150,7 +197,7 @@ impl Work {
     }
 }
 
-/// Returns whether a profile has calls of Python functions, but no operators and no device work.
+/// Returns whether a profile has Python function calls, but no operators and no device work.
 pub fn is_python_alone(profile: &Profile) -> bool {
     let has = |categories: &[Category]| {
         let mut events = profile.events().iter();
@@ -192,6 +239,7 @@ mod tests {
         assert_eq!(keys(rows.left_out.rows()), ["import a", "ProfilerStep*"]);
         assert_eq!(rows.averages.taken_out, [1, 2]);
         let main = &rows.averages.rows[0].sums;
+        assert!((main.cpu_micros - 0.09).abs() < 1e-9);
         assert_eq!(
             (main.cpu_total, main.self_cpu_total),
             (Nanos(90), Nanos(20))

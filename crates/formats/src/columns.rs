@@ -17,7 +17,6 @@ use self::events::EventColumns;
 pub use self::events::external_id;
 use self::texts::{IntListColumn, TextColumn, TextListColumn};
 pub use self::texts::{int_list_values, text_list_values, text_values};
-use mindprof_trace::device_type_name;
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,7 +163,7 @@ impl SharedColumns {
     /// Adds an item that shows this many frames of its stack.
     fn add(&mut self, profile: &Profile, key: &str, average: &Average, frames: usize) {
         self.keys.add(key);
-        self.devices.add(device_type_name(average.device));
+        self.devices.add(average.device.type_name());
         let inputs = average.inputs.unwrap_or(InputsId::NONE);
         let shapes = *self.shapes_of.entry(inputs).or_insert_with(|| {
             let inputs = profile.inputs().inputs(inputs);

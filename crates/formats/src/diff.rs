@@ -5,8 +5,6 @@ use mindprof_answers::{Change, Diff, Measure, Whole};
 use mindprof_model::DeviceKind;
 use serde::Serialize;
 
-use mindprof_trace::device_name;
-
 /// Returns the difference as JSON: all rows, with both sides and what changed. Times are
 /// microseconds.
 ///
@@ -108,7 +106,7 @@ impl<'a> RowDocument<'a> {
         Self {
             key: &row.key,
             input_shapes: row.shapes.as_deref(),
-            device: device_name(row.device),
+            device: row.device.name(),
             is_user_annotation: row.is_annotation,
             state: change_state(row),
             before: side(&row.before),

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use mindprof_analyze::{Analysis, GroupBy, microseconds};
+use mindprof_analyze::{Analysis, microseconds};
 use mindprof_answers::{Summary, Track, Work};
-use mindprof_model::{Category, Loss, LossCause, Nanos, PassthroughKind, Profile};
+use mindprof_model::{Category, Loss, LossCause, Nanos, PassthroughKind, Profile, activity_name};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use mindprof_trace::ExecutionTraceCheck;
-use mindprof_trace::device_name;
-use mindprof_trace::{PhaseCounts, Repairs, category_name, json_value, loss_key};
+use mindprof_trace::{ExecutionTraceCheck, PhaseCounts, Repairs, json_value, loss_key};
 
 /// A profile, its numbers, and what had to be put right when it was read.
 #[derive(Clone, Copy, Debug)]
@@ -49,10 +47,7 @@ impl WorkTotals {
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let work = Work::of(analysis);
         work.side_ranges()?;
-        let group_by = GroupBy {
-            python_functions: work.is_python_alone(analysis.profile()),
-            ..GroupBy::default()
-        };
+        let group_by = work.grouping(analysis.profile());
         let view = work.view(analysis, group_by);
         let rows = work.averages(view.as_ref().unwrap_or(analysis), group_by);
         Some(Self {
@@ -134,7 +129,7 @@ impl Info<'_> {
         for ((category, name, said), count) in of_names {
             let shown = match (name, said) {
                 (_, Some(said)) => text_of(&passthrough.texts.text(said)),
-                (Some(name), None) => category_name(category, strings.text(name), device).into(),
+                (Some(name), None) => activity_name(category, strings.text(name), device).into(),
                 (None, None) => continue,
             };
             *counts.entry((category, shown)).or_default() += count;
@@ -267,7 +262,7 @@ impl<'a> TrackDocument<'a> {
     fn of(profile: &'a Profile, track: &Track) -> Self {
         let thread = &profile.threads()[track.thread.index()];
         Self {
-            device: device_name(track.device),
+            device: track.device.name(),
             process: thread.process,
             // Some traces count threads from below zero.
             thread: thread.native as i64,

@@ -1,16 +1,40 @@
-//! Devices that hold memory, by the names that torch gives them: `cpu`, `cuda:0`.
+//! Device strings as torch writes and parses them: `cpu`, `cuda:0`.
 
 use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
 use mindprof_model::DeviceKind;
-use mindprof_trace::{device_name, device_names};
 
 use crate::error::{Error, Result};
 
-/// Returns the device that a text names. Without a number it is the host, or the first device of
-/// its kind.
+/// The kinds of devices that torch accepts in a device string, in the order in which its error
+/// message lists them. `metal` is not one of them.
+const ACCEPTED: [DeviceKind; 20] = [
+    DeviceKind::Cpu,
+    DeviceKind::Cuda,
+    DeviceKind::Ipu,
+    DeviceKind::Xpu,
+    DeviceKind::Mkldnn,
+    DeviceKind::OpenGl,
+    DeviceKind::OpenCl,
+    DeviceKind::Ideep,
+    DeviceKind::Hip,
+    DeviceKind::Ve,
+    DeviceKind::Fpga,
+    DeviceKind::Maia,
+    DeviceKind::Xla,
+    DeviceKind::Lazy,
+    DeviceKind::Vulkan,
+    DeviceKind::Mps,
+    DeviceKind::Meta,
+    DeviceKind::Hpu,
+    DeviceKind::Mtia,
+    DeviceKind::PrivateUse1,
+];
+
+/// Parses a device string. Without an index it stands for the CPU, or for the first device of its
+/// kind.
 ///
 /// # Errors
-/// When there is no such kind of device, or the number is none.
+/// If torch accepts no such kind of device, or the index is not a number.
 pub fn memory_device(text: &str) -> Result<MemoryDevice> {
     let (name, number) = match text.split_once(':') {
         Some((name, number)) => (name, Some(number)),
@@ -19,8 +43,8 @@ pub fn memory_device(text: &str) -> Result<MemoryDevice> {
     if text.is_empty() {
         return Err(Error::NoDeviceName);
     }
-    let Some((kind, _)) = device_names().find(|(_, known)| *known == name) else {
-        let known: Vec<_> = device_names().map(|(_, name)| name).collect();
+    let Some(kind) = ACCEPTED.into_iter().find(|kind| kind.name() == name) else {
+        let known = ACCEPTED.map(DeviceKind::name);
         return Err(Error::UnknownDeviceKind {
             name: text.into(),
             expected: known.join(", "),
@@ -38,9 +62,9 @@ pub fn memory_device(text: &str) -> Result<MemoryDevice> {
     Ok(MemoryDevice { kind, index })
 }
 
-/// Returns the name of a device.
+/// Returns the device string of a device.
 pub fn memory_device_name(device: MemoryDevice) -> String {
-    let name = device_name(device.kind);
+    let name = device.kind.name();
     if device.index < 0 {
         name.into()
     } else {
@@ -48,7 +72,7 @@ pub fn memory_device_name(device: MemoryDevice) -> String {
     }
 }
 
-/// Returns the name of a process's memory on a device: that of the device, where one process alone
+/// Returns the name of a process's memory on a device. The process is left out if no other process
 /// has memory.
 pub fn memory_place_name(analysis: &Analysis, place: MemoryPlace) -> String {
     let name = memory_device_name(place.device);

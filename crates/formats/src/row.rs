@@ -14,7 +14,6 @@ use rustc_hash::FxHashMap;
 
 use crate::shapes::shapes_text;
 use crate::sort::SortBy;
-use mindprof_trace::is_device_work;
 
 /// One row of a table. Times are microseconds.
 #[derive(Clone, Debug, Default)]
@@ -198,8 +197,8 @@ impl<'a> Texts<'a> {
             stack: self.stack(average.stack.unwrap_or(StackId::NONE)),
             is_async: average.is_async,
             has_parent: !average.is_top_level,
-            is_device_work: is_device_work(average.device) && !average.is_annotation(),
-            is_device_range: is_device_work(average.device) && average.is_annotation(),
+            is_device_work: average.device.is_device_work() && !average.is_annotation(),
+            is_device_range: average.device.is_device_work() && average.is_annotation(),
             percentiles: None,
         }
     }

@@ -14,7 +14,6 @@ use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
 
 use crate::error::Result;
-use mindprof_trace::device_name;
 use mindprof_trace::write_file;
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
@@ -185,7 +184,7 @@ fn lane_name<'a>(profile: &'a Profile, lane: &Lane) -> Cow<'a, str> {
     let name = match (said, thread.device) {
         ("", DeviceKind::Cpu) => Cow::Owned(format!("thread {}", thread.native)),
         ("", device) => {
-            let device = device_name(device);
+            let device = device.name();
             Cow::Owned(format!(
                 "{device}:{} stream {}",
                 thread.process, thread.native

@@ -35,6 +35,7 @@ mod profile;
 mod scope;
 
 pub use mindprof_analyze::{Analysis, Average, Averages, GroupBy, Metric, Sums, averages};
+pub use mindprof_answers::{Step, Steps, Work, WorkRows};
 pub use mindprof_formats::{RowOptions, SortBy};
 pub use mindprof_model::{Event, Loss, LossCause, Nanos, Profile};
 pub use mindprof_record::{Options, Scope, Session};

@@ -1,6 +1,7 @@
 //! The shortest way to a profile and its table.
 
-use mindprof_analyze::{Analysis, GroupBy, averages};
+use mindprof_analyze::Analysis;
+use mindprof_answers::Work;
 use mindprof_model::Profile;
 use mindprof_record::{Options, Session};
 use mindprof_report::TableOptions;
@@ -26,7 +27,8 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
     (value, session.stop().assemble())
 }
 
-/// Returns the table of a profile, with one row per name.
+/// Returns the table of a profile, with one row per name. In a trace of `mindprof run`, imports and
+/// step ranges are left out, as in every other table of it.
 ///
 /// ```
 /// use mindprof::{Metric, Options, RowOptions, SortBy, TableOptions};
@@ -45,6 +47,9 @@ pub fn profile<T>(options: Options, action: impl FnOnce() -> T) -> (T, Profile) 
 /// ```
 pub fn table(profile: &Profile, options: &TableOptions) -> String {
     let analysis = Analysis::build(profile.clone());
-    let rows = averages(&analysis, GroupBy::default());
-    mindprof_report::table(&analysis, &rows, GroupBy::default(), options)
+    let work = Work::of(&analysis);
+    let group_by = work.grouping(profile);
+    let view = work.view(&analysis, group_by).unwrap_or(analysis);
+    let rows = work.averages(&view, group_by).averages;
+    mindprof_report::table(&view, &rows, group_by, options)
 }

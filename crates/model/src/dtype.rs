@@ -128,4 +128,61 @@ impl DType {
             Self::C128 => 16,
         }
     }
+
+    /// Returns the type with a C++ name, by which Kineto and trace files identify element types.
+    /// Returns [`DType::Unknown`] for any other name.
+    pub fn from_cpp_name(name: &str) -> Self {
+        let known = Self::ALL.into_iter().skip(1);
+        let mut named = known.filter(|dtype| dtype.cpp_name() == name);
+        named.next().unwrap_or(Self::Unknown)
+    }
+
+    /// Returns the C++ name of the type, such as `long int` or `c10::Half`. An unknown type has an
+    /// empty name.
+    pub const fn cpp_name(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::U8 => "unsigned char",
+            Self::I8 => "signed char",
+            Self::I16 => "short int",
+            Self::I32 => "int",
+            Self::I64 => "long int",
+            Self::F16 => "c10::Half",
+            Self::BF16 => "c10::BFloat16",
+            Self::F32 => "float",
+            Self::F64 => "double",
+            Self::C64 => "c10::complex<float>",
+            Self::C128 => "c10::complex<double>",
+            Self::Bool => "bool",
+            Self::U16 => "short unsigned int",
+            Self::U32 => "unsigned int",
+            Self::U64 => "long unsigned int",
+            Self::C32 => "c10::complex<c10::Half>",
+            Self::BC32 => "c10::complex<c10::BFloat16>",
+            Self::F8E4M3FN => "c10::Float8_e4m3fn",
+            Self::F8E4M3FNUZ => "c10::Float8_e4m3fnuz",
+            Self::F8E5M2 => "c10::Float8_e5m2",
+            Self::F8E5M2FNUZ => "c10::Float8_e5m2fnuz",
+            Self::F8E8M0FNU => "c10::Float8_e8m0fnu",
+            Self::F4E2M1FNX2 => "c10::Float4_e2m1fn_x2",
+            Self::QI8 => "c10::qint8",
+            Self::QU8 => "c10::quint8",
+            Self::QI32 => "c10::qint32",
+            Self::QU4X2 => "c10::quint4x2",
+            Self::QU2X4 => "c10::quint2x4",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpp_names_lead_back_to_their_types() {
+        for dtype in DType::ALL {
+            assert_eq!(DType::from_cpp_name(dtype.cpp_name()), dtype);
+        }
+        assert_eq!(DType::from_cpp_name("Scalar"), DType::Unknown);
+    }
 }

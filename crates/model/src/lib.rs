@@ -54,13 +54,13 @@ mod strings;
 mod thread;
 mod time;
 mod timeline;
-mod torch_names;
+mod vocabulary;
 mod word_sink;
 
 pub use builder::{Kinship, ProfileBuilder};
 use columns::SplitU64Column;
 pub use columns::{LinkColumns, PackedTexts, PatternId, TextTemplate};
-pub use device::DeviceKind;
+pub use device::{DeviceKind, MemorySide};
 pub use device_events::DeviceEvent;
 pub use dtype::DType;
 pub use error::{Error, Result};
@@ -88,5 +88,10 @@ pub use strings::StringTable;
 pub use thread::Thread;
 pub use time::Nanos;
 pub use timeline::Timeline;
-pub use torch_names::{is_backward_wrapper, module_number, wrapped_node};
+pub use vocabulary::{
+    INSTANT_ACTIVITY, MEMORY_EVENT, OUT_OF_MEMORY_EVENT, WINDOW_ACTIVITY, activity_category,
+    activity_device, activity_meaning, activity_name, current_activity, derivable_activity,
+    is_backward_wrapper, is_hidden_event, is_runtime_call, is_step_event, is_unknown_activity,
+    is_window_mark, module_number, step_number, wrapped_node,
+};
 pub use word_sink::WordSink;

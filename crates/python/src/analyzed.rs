@@ -1,38 +1,88 @@
-//! A profile with its analysis and the averages that were asked for, shared by everything Python
-//! holds of it.
+//! A profile with its analysis and cached rows, shared by all Python objects of the profile.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, averages};
+use mindprof_answers::{Steps, Work, WorkRows, ask};
 use mindprof_model::{LossCause, Profile};
 
 use crate::names::device_name;
 
-/// What holds for all events and rows: the device's name, whether there is memory, whether FLOPs
-/// are counted.
+/// Facts that hold for all events and rows: the device's name, whether memory was recorded, and
+/// whether FLOPs are counted.
 pub(crate) type Facts = (Option<&'static str>, bool, bool);
 
-/// An analysis, and its averages by what they are grouped by.
+/// An analysis, what counts as work in it, and its rows, cached by grouping.
 #[derive(Debug)]
 pub(crate) struct Analyzed {
-    pub(crate) analysis: Analysis,
-    averages: Mutex<HashMap<GroupBy, Arc<Averages>>>,
+    pub(crate) analysis: Arc<Analysis>,
+    work: Work,
+    steps: OnceLock<Steps>,
+    rows: Mutex<HashMap<GroupBy, Arc<WorkRows>>>,
+    all_rows: OnceLock<Arc<Averages>>,
+    /// The analyses of a run that rows are made from, by whether they keep stacks.
+    views: [OnceLock<Arc<Self>>; 2],
 }
 
 impl Analyzed {
     pub(crate) fn new(profile: Profile) -> Arc<Self> {
+        let analysis = Analysis::build(profile);
+        let work = Work::of(&analysis);
+        Self::with_work(Arc::new(analysis), work)
+    }
+
+    /// Holds an analysis in which `work` counts as work.
+    pub(crate) fn with_work(analysis: Arc<Analysis>, work: Work) -> Arc<Self> {
         Arc::new(Self {
-            analysis: Analysis::build(profile),
-            averages: Mutex::default(),
+            analysis,
+            work,
+            steps: OnceLock::new(),
+            rows: Mutex::default(),
+            all_rows: OnceLock::new(),
+            views: [OnceLock::new(), OnceLock::new()],
         })
     }
 
-    /// Returns the averages, worked out by the first call for a grouping.
-    pub(crate) fn averages(&self, group_by: GroupBy) -> Arc<Averages> {
-        let mut known = self.averages.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || Arc::new(averages(&self.analysis, group_by));
+    /// Returns the analysis that rows of a grouping are made from: this one, except in a run.
+    pub(crate) fn view(self: &Arc<Self>, group_by: GroupBy) -> Arc<Self> {
+        if self.work.side_ranges().is_none() || group_by.python_functions {
+            return Arc::clone(self);
+        }
+        let view = &self.views[usize::from(group_by.stack_frames > 0)];
+        let make = || match self.work.view(&self.analysis, group_by) {
+            Some(analysis) => Self::with_work(Arc::new(analysis), self.work.clone()),
+            None => Arc::clone(self),
+        };
+        Arc::clone(view.get_or_init(make))
+    }
+
+    /// Returns the rows of a grouping, which the first call computes.
+    pub(crate) fn rows(&self, group_by: GroupBy) -> Arc<WorkRows> {
+        let mut known = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || Arc::new(self.work.averages(&self.analysis, group_by));
         Arc::clone(known.entry(group_by).or_insert_with(make))
+    }
+
+    /// Returns the rows of all events, whether they are work or not, Python functions included.
+    pub(crate) fn all_rows(&self) -> Arc<Averages> {
+        let group_by = GroupBy {
+            python_functions: true,
+            ..GroupBy::default()
+        };
+        let make = || Arc::new(averages(&self.analysis, group_by));
+        Arc::clone(self.all_rows.get_or_init(make))
+    }
+
+    /// Answers a question as JSON, or returns `None` if there is no such question.
+    pub(crate) fn ask(&self, question: &str) -> Option<String> {
+        ask(&self.analysis, &self.work, question)
+    }
+
+    /// Returns the steps of the profile.
+    pub(crate) fn steps(&self) -> &Steps {
+        self.steps
+            .get_or_init(|| Steps::build(self.analysis.profile()))
     }
 
     pub(crate) fn facts(&self) -> Facts {
@@ -41,7 +91,7 @@ impl Analyzed {
         (device, memory, flops)
     }
 
-    /// Returns how many events are missing, by cause.
+    /// Returns the number of lost events by cause.
     pub(crate) fn loss(&self) -> Vec<u64> {
         let loss = self.analysis.profile().loss();
         LossCause::ALL.map(|cause| loss.count(cause)).to_vec()

@@ -1,5 +1,4 @@
-//! Columns for other libraries, through Arrow's C data interface: capsules that they take without a
-//! copy.
+//! Hands columns to other libraries through Arrow's C data interface, without a copy.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// A table of columns that Arrow's libraries take as it is.
+/// A table of columns that Arrow libraries can import without a copy.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct ArrowTable {
     batch: RecordBatch,
@@ -34,8 +33,8 @@ impl ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// Makes a table of columns: a name, a kind (`text`, `int`, `float`, `bool`, `texts` for lists of
-    /// texts, `shapes` for lists of lists of numbers) and a value or None for each item.
+    /// Builds a table of columns: a name, a kind (`text`, `int`, `float`, `bool`, `texts` for lists
+    /// of texts, `shapes` for lists of lists of numbers) and a value or None for each item.
     #[staticmethod]
     fn of_columns(columns: Vec<(String, String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Self> {
         let items = columns.first().map_or(0, |(_, _, values)| values.len());
@@ -59,7 +58,7 @@ impl ArrowTable {
         PyCapsule::new_with_value(py, schema, SCHEMA)
     }
 
-    /// The consumer's wish for another schema may be passed over, as the interface says.
+    /// The consumer's requested schema is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
         &self,

@@ -1,11 +1,11 @@
-//! Rows as Python sees them: torch's names and microseconds over the engine's averages.
+//! Rows of averages for Python, with torch's names and times in microseconds.
 
 use std::sync::{Arc, OnceLock};
 
 use mindprof_analyze::{
-    Amounts, Average, Averages as Rows, GroupBy, Item, Metric, Percentiles, Unit, averages_of,
-    percentiles, uncounted,
+    Amounts, Average, GroupBy, Item, Metric, Percentiles, Unit, averages_of, uncounted,
 };
+use mindprof_answers::WorkRows;
 use mindprof_formats::{average_columns, average_rows};
 use mindprof_model::Nanos;
 use mindprof_report::table;
@@ -23,18 +23,19 @@ use crate::table::TableArguments;
 
 pub(crate) use mindprof_analyze::{microseconds, nanoseconds as nanos};
 
-/// The rows of one grouping. Python objects are made of them when someone looks.
+/// The rows of one grouping. A row becomes a Python object when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Averages {
     analyzed: Arc<Analyzed>,
     group_by: GroupBy,
-    rows: Arc<Rows>,
+    rows: Arc<WorkRows>,
     spread: OnceLock<Vec<Percentiles>>,
 }
 
 impl Averages {
     pub(crate) fn new(analyzed: Arc<Analyzed>, group_by: GroupBy) -> Self {
-        let rows = analyzed.averages(group_by);
+        let analyzed = analyzed.view(group_by);
+        let rows = analyzed.rows(group_by);
         Self {
             analyzed,
             group_by,
@@ -43,15 +44,18 @@ impl Averages {
         }
     }
 
-    /// Makes the rows of the operators that no count of floating-point operations covers.
+    /// Builds the rows of the operators that have no FLOP formula.
     pub(crate) fn uncounted(analyzed: Arc<Analyzed>) -> Self {
         let analysis = &analyzed.analysis;
         let missing = uncounted(analysis.profile(), analysis.tree());
         let items = missing.into_iter().map(Item::Event);
-        let rows = Arc::new(averages_of(analysis, items, GroupBy::default()));
+        let rows = Arc::new(WorkRows {
+            averages: averages_of(analysis, items, GroupBy::default()),
+            ..WorkRows::default()
+        });
         Self {
-            // Of these rows no one asks how their times are spread.
-            spread: OnceLock::from(vec![Percentiles::default(); rows.rows.len()]),
+            // Percentiles of these rows are never requested.
+            spread: OnceLock::from(vec![Percentiles::default(); rows.averages.rows.len()]),
             analyzed,
             group_by: GroupBy::default(),
             rows,
@@ -62,7 +66,7 @@ impl Averages {
 #[pymethods]
 impl Averages {
     fn __len__(&self) -> usize {
-        self.rows.rows.len()
+        self.rows.averages.rows.len()
     }
 
     /// Returns the attributes of rows `begin` to `end`.
@@ -73,9 +77,9 @@ impl Averages {
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let this = slf.get();
         let analysis = &this.analyzed.analysis;
-        let texts = average_rows(analysis, &this.rows, this.group_by);
+        let texts = average_rows(analysis, &this.rows.averages, this.group_by);
         let events = Py::new(slf.py(), Events::new(Arc::clone(&this.analyzed)))?;
-        let rows = this.rows.rows.iter().zip(&texts).enumerate();
+        let rows = this.rows.averages.rows.iter().zip(&texts).enumerate();
         rows.take(end)
             .skip(begin)
             .map(|(index, (row, text))| {
@@ -88,19 +92,22 @@ impl Averages {
             .collect()
     }
 
-    /// Returns the attributes of one row that sums all others.
+    /// Returns the attributes of a row that sums all others.
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        amounts_dict(py, &self.rows.total().sums.into())
+        amounts_dict(py, &self.rows.averages.total().sums.into())
     }
 
-    /// Returns the sum of the rows' own time in microseconds.
+    /// Returns the sum of the self times in microseconds.
     fn self_cpu_time_total(&self) -> f64 {
-        microseconds(self.rows.self_cpu_total())
+        microseconds(self.rows.averages.self_cpu_total())
     }
 
-    /// Returns p50, p90, p99 and the longest of the times of a row, in microseconds.
+    /// Returns p50, p90, p99 and the maximum of the times of a row, in microseconds.
     fn percentiles(&self, index: usize) -> Option<[f64; 4]> {
-        let make = || percentiles(&self.analyzed.analysis, self.group_by);
+        let make = || {
+            let averages = &self.rows.averages;
+            averages.percentiles(&self.analyzed.analysis, self.group_by)
+        };
         let found = self.spread.get_or_init(make).get(index)?;
         Some([found.p50, found.p90, found.p99, found.max].map(microseconds))
     }
@@ -110,24 +117,30 @@ impl Averages {
         py.enter(|| {
             let options = arguments.options()?;
             let analysis = &self.analyzed.analysis;
-            Ok::<_, Error>(table(analysis, &self.rows, self.group_by, &options))
+            Ok::<_, Error>(table(
+                analysis,
+                &self.rows.averages,
+                self.group_by,
+                &options,
+            ))
         })
     }
 
-    /// Returns the rows by column.
+    /// Returns the rows as columns.
     fn arrow(&self, py: Python<'_>) -> PyResult<ArrowTable> {
         py.enter(|| {
-            let columns = average_columns(&self.analyzed.analysis, &self.rows, self.group_by);
+            let columns =
+                average_columns(&self.analyzed.analysis, &self.rows.averages, self.group_by);
             Ok::<_, Error>(ArrowTable::new(columns))
         })
     }
 
-    /// Returns what holds for all rows.
+    /// Returns the facts that hold for all rows.
     fn facts(&self) -> Facts {
         self.analyzed.facts()
     }
 
-    /// Returns how many events are missing, by cause.
+    /// Returns the number of lost events by cause.
     fn loss(&self) -> Vec<u64> {
         self.analyzed.loss()
     }
@@ -168,7 +181,7 @@ impl Averages {
     }
 }
 
-/// Returns p50, p90, p99 and the longest of times in microseconds.
+/// Returns p50, p90, p99 and the maximum of times in microseconds.
 #[pyfunction]
 pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
     let mut times: Vec<Nanos> = times.into_iter().map(nanos).collect();
@@ -193,7 +206,7 @@ pub(crate) fn amounts_dict<'py>(
     Ok(dict)
 }
 
-/// Returns torch's names of the metrics that are sums, with the kind of their numbers.
+/// Returns torch's names of the additive metrics, with their number types.
 #[pyfunction]
 pub(crate) fn metrics() -> Vec<(&'static str, &'static str)> {
     let kind = |metric: Metric| match metric.unit() {
@@ -205,7 +218,7 @@ pub(crate) fn metrics() -> Vec<(&'static str, &'static str)> {
         .to_vec()
 }
 
-/// Returns a list of texts.
+/// Returns a list of strings.
 pub(crate) fn text_list<'py, 'a>(
     py: Python<'py>,
     texts: impl Iterator<Item = &'a str>,

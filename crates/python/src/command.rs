@@ -1,4 +1,4 @@
-//! The program `mindprof`, run inside the interpreter that it was installed into.
+//! Runs the program `mindprof` inside the Python interpreter.
 
 use std::ffi::OsString;
 

@@ -1,10 +1,12 @@
-//! The difference of two profiles, as Python holds it.
+//! The difference of two profiles, for Python.
 
 use mindprof_analyze::Sums;
-use mindprof_answers::{Change, Diff as Difference, DiffOptions, Measure, Whole};
+use mindprof_answers::{
+    Change, Condition, Diff as Difference, DiffOptions, FailOn, Limit, Measure, Verdict, Whole,
+};
 use mindprof_formats::{change_state, diff_json, measure_name};
 use mindprof_model::DeviceKind;
-use mindprof_report::{DiffLayout, diff_text};
+use mindprof_report::{DiffLayout, diff_text, verdict_text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -15,10 +17,11 @@ use crate::error::Error;
 use crate::names::device_name;
 use crate::profile::Profile;
 
-/// What changed between two profiles. Python objects are made of its rows when someone looks.
+/// The changes between two profiles. A row becomes a Python object when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Diff {
     diff: Difference,
+    conditions: [Condition; 2],
 }
 
 /// Compares two profiles.
@@ -47,10 +50,11 @@ pub(crate) fn diff_profiles(
         measure,
     };
     let (before, after) = (&*before, &*after);
+    let conditions = [before.condition(), after.condition()];
     py.enter(move || {
         let (before, after) = (before.analyzed(), after.analyzed());
         let diff = Difference::build(&before.analysis, &after.analysis, options);
-        Ok::<_, Error>(Diff { diff })
+        Ok::<_, Error>(Diff { diff, conditions })
     })
 }
 
@@ -60,13 +64,13 @@ impl Diff {
         self.diff.rows.len()
     }
 
-    /// Returns the attributes of all rows, those with the largest change first.
+    /// Returns the attributes of all rows, largest change first.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rows = self.diff.rows.iter();
         rows.map(|row| self.attributes(py, row)).collect()
     }
 
-    /// Returns the position of the row that grew most, if one grew.
+    /// Returns the position of the row that grew most, or `None` if no row grew.
     fn worst(&self) -> Option<usize> {
         let worst = self.diff.worst()?;
         self.diff
@@ -75,9 +79,42 @@ impl Diff {
             .position(|row| std::ptr::eq(row, worst))
     }
 
-    /// Returns by which part the whole grew.
+    /// Returns the relative growth of the total.
     fn growth(&self) -> f64 {
         self.diff.growth()
+    }
+
+    /// Judges the growth against a limit. Returns the outcome (`within`, `exceeded` or `refused`),
+    /// a sentence about it, and the growth of what grew most; none if it is refused.
+    fn verdict(
+        &self,
+        share: f64,
+        fail_on: &str,
+    ) -> PyResult<(&'static str, Option<String>, Option<f64>)> {
+        let fail_on = match fail_on {
+            "total" => FailOn::Total,
+            "row" => FailOn::Row,
+            other => {
+                let message = format!("fail_on should be one of: total, row, got {other:?}");
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let limit = Limit { share, fail_on };
+        let verdict = Verdict::build(&self.diff, self.conditions, limit);
+        let text = verdict_text(&verdict, limit);
+        Ok(match verdict {
+            Verdict::Within { growth, .. } => ("within", text, Some(growth)),
+            Verdict::Exceeded { growth, .. } => ("exceeded", text, Some(growth)),
+            Verdict::Refused(refusal) => {
+                let which = if refusal.is_second() {
+                    "second"
+                } else {
+                    "first"
+                };
+                let text = text.map(|text| format!("the {which} profile {text}"));
+                ("refused", text, None)
+            }
+        })
     }
 
     /// Returns whether counts and times are the same on both sides.
@@ -85,17 +122,17 @@ impl Diff {
         self.diff.is_none()
     }
 
-    /// Returns whether rows of one name are told apart by shapes.
+    /// Returns whether rows are grouped by input shapes too.
     fn by_shapes(&self) -> bool {
         self.diff.by_shapes
     }
 
-    /// Returns the two sides as wholes.
+    /// Returns the totals of both sides.
     fn wholes<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyDict>, Bound<'py, PyDict>)> {
         Ok((whole(py, &self.diff.before)?, whole(py, &self.diff.after)?))
     }
 
-    /// Returns the rows that changed as text.
+    /// Returns the changed rows as text.
     fn table(
         &self,
         py: Python<'_>,
@@ -112,7 +149,7 @@ impl Diff {
         py.enter(|| Ok::<_, Error>(diff_text(&self.diff, &layout)))
     }
 
-    /// Returns all of it as JSON.
+    /// Returns the whole difference as JSON.
     fn json(&self, py: Python<'_>) -> PyResult<String> {
         py.enter(|| Ok::<_, Error>(diff_json(&self.diff)))
     }
@@ -137,7 +174,7 @@ impl Diff {
     }
 }
 
-/// Returns count, own time and whole time in microseconds, where the events ran.
+/// Returns count, self time and total time in microseconds, on the device where the events ran.
 fn values(sums: &Sums, device: DeviceKind) -> (u64, f64, f64) {
     let (own, total) = if device == DeviceKind::Cpu {
         (sums.self_cpu_total, sums.cpu_total)

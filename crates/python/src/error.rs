@@ -1,4 +1,4 @@
-//! Engine errors as Python exceptions, in one place.
+//! Maps errors of the engine to Python exceptions.
 
 use std::io;
 
@@ -6,11 +6,10 @@ use mindprof_formats::Error as FormatError;
 use mindprof_pytorch::Error as PytorchError;
 use mindprof_report::Error as ReportError;
 use mindprof_trace::Error as TraceError;
-use mindtorch_tensor::{Error as TensorError, Exception};
 use pyo3::PyErr;
 use pyo3::exceptions::{
-    PyAttributeError, PyFileNotFoundError, PyIndexError, PyIsADirectoryError,
-    PyNotImplementedError, PyOSError, PyPermissionError, PyRuntimeError, PyTypeError, PyValueError,
+    PyAttributeError, PyFileNotFoundError, PyIsADirectoryError, PyOSError, PyPermissionError,
+    PyRuntimeError, PyValueError,
 };
 
 pyo3::create_exception!(
@@ -20,19 +19,20 @@ pyo3::create_exception!(
     "What only mindprof can get wrong: a file that is no trace, a profile that is inconsistent."
 );
 
-/// Whatever the engine reports.
+/// An error of any crate of the engine, on its way to Python.
+///
+/// Calls through `Enter` convert their errors to it. It becomes the exception that torch would
+/// raise, or a `ProfilerError`.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// From reading or writing.
+    /// An error in reading or writing a file.
     Format(FormatError),
-    /// From looking at a torch in this process.
+    /// An error in attaching to the torch of this process.
     Pytorch(PytorchError),
-    /// From laying out a text.
+    /// An error in laying out a table or a report.
     Report(ReportError),
     /// From reading or writing a trace.
     Trace(TraceError),
-    /// From an operator of the runtime.
-    Tensor(TensorError),
 }
 
 impl From<FormatError> for Error {
@@ -59,12 +59,6 @@ impl From<TraceError> for Error {
     }
 }
 
-impl From<TensorError> for Error {
-    fn from(error: TensorError) -> Self {
-        Self::Tensor(error)
-    }
-}
-
 impl From<Error> for PyErr {
     fn from(error: Error) -> Self {
         match error {
@@ -72,7 +66,6 @@ impl From<Error> for PyErr {
             Error::Pytorch(error) => ProfilerError::new_err(error.to_string()),
             Error::Report(error) => report_error(&error),
             Error::Trace(error) => trace_error(&error),
-            Error::Tensor(error) => tensor_error(&error),
         }
     }
 }
@@ -107,17 +100,6 @@ fn report_error(error: &ReportError) -> PyErr {
         ReportError::UnknownTimeUnit { .. } => PyValueError::new_err(message),
         ReportError::Format(error) => format_error(error),
         _ => ProfilerError::new_err(message),
-    }
-}
-
-fn tensor_error(error: &TensorError) -> PyErr {
-    let message = error.to_string();
-    match error.exception() {
-        Exception::Runtime => PyRuntimeError::new_err(message),
-        Exception::Index => PyIndexError::new_err(message),
-        Exception::Type => PyTypeError::new_err(message),
-        Exception::Value => PyValueError::new_err(message),
-        Exception::NotImplemented => PyNotImplementedError::new_err(message),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the events of a profile are written as, and handed to other libraries as.
+//! Export of a profile's events to files and to other libraries.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::events::Events;
 
 #[pymethods]
 impl Events {
-    /// Writes the stacks of the events, weighed by one of torch's metrics, as lines.
+    /// Writes the stacks of the events as folded lines, weighted by one of torch's metrics.
     fn write_folded(&self, py: Python<'_>, path: PathBuf, metric: String) -> PyResult<()> {
         py.enter(|| {
             let metric = stack_metric(&metric)?;
@@ -24,7 +24,7 @@ impl Events {
         })
     }
 
-    /// Writes a flame graph as an svg.
+    /// Writes a flame graph as SVG.
     fn write_flamegraph(&self, py: Python<'_>, path: PathBuf, metric: String) -> PyResult<()> {
         py.enter(|| {
             let metric = stack_metric(&metric)?;
@@ -37,7 +37,7 @@ impl Events {
         py.enter(|| write_speedscope_file(&self.analyzed.analysis, &path))
     }
 
-    /// Writes the small trace of torch's event lists.
+    /// Writes the reduced trace that torch's event lists export.
     fn write_event_list(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.enter(|| write_event_list_file(&self.analyzed.analysis, &path))
     }
@@ -47,7 +47,7 @@ impl Events {
         py.enter(|| write_parquet_file(&self.analyzed.analysis, &path))
     }
 
-    /// Returns the events by column.
+    /// Returns the events as columns.
     fn arrow(&self, py: Python<'_>) -> PyResult<ArrowTable> {
         py.enter(|| Ok::<_, Error>(ArrowTable::new(event_columns(&self.analyzed.analysis))))
     }

@@ -1,14 +1,13 @@
-//! The events of a profile as Python sees them: one store, and a handle per event that someone
-//! looks at.
+//! The events of a profile for Python: one store, and a handle per event that is accessed.
 //!
-//! A handle is two words. It is not followed by Python's collector, which would otherwise go
-//! through all of them again and again; it holds the store and nothing else, so there is nothing to
-//! collect. What a user sets on a handle is kept in the store, by event, and can lead back to
-//! handles: from then on the collector follows these.
+//! A handle is two words. Python's garbage collector does not track it, because it would traverse
+//! all handles again and again; a handle refers to the store only, so there is nothing to collect.
+//! Attributes that a user sets on a handle are kept in the store by event and can refer back to
+//! handles: from then on the collector tracks new handles.
 
 #![expect(
     unsafe_code,
-    reason = "handles are taken out of the sight of Python's collector, for which PyO3 has no safe call"
+    reason = "PyO3 has no safe call to untrack an object from the garbage collector"
 )]
 
 use std::collections::HashMap;
@@ -18,7 +17,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY, event_number};
 use mindprof_model::{EventId, Flags, Nanos};
 use mindprof_report::events_table;
-use mindprof_trace::is_device_work;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -31,36 +29,36 @@ use crate::error::Error;
 use crate::function_event::FunctionEvent;
 use crate::table::TableArguments;
 
-/// Everything that a profile shows, in time order.
+/// The events that a profile shows, in time order.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Events {
     pub(crate) analyzed: Arc<Analyzed>,
-    /// What is shown, unless that is simply every event.
+    /// The shown items, or `None` if every event is shown.
     shown: OnceLock<Option<Vec<Item>>>,
     flops: Mutex<Flops>,
     is_changed: AtomicBool,
     changes: Mutex<HashMap<ItemKey, Py<PyDict>>>,
-    /// What shares are of, once the list was shown.
+    /// The totals that shares refer to, set once the list was shown.
     totals: OnceLock<ListTotals>,
     numbers: OnceLock<Numbers>,
 }
 
-/// What the numbers of memory records go on from.
+/// The ids after which those of memory records start.
 struct Numbers {
-    /// The highest number of an event.
+    /// The highest id of an event.
     last: u32,
-    /// The moments at which memory was not to be had.
+    /// The out-of-memory events, in order.
     out_of_memory: Vec<EventId>,
 }
 
-/// What all events come to, in microseconds.
+/// The sums over all events, in microseconds.
 pub(crate) struct ListTotals {
     pub(crate) self_cpu: f64,
     pub(crate) self_device: f64,
     pub(crate) has_device: bool,
 }
 
-/// An item as the key of what was set on it.
+/// The key under which the attributes of an item are kept.
 pub(crate) type ItemKey = (bool, u32);
 
 impl Events {
@@ -76,8 +74,8 @@ impl Events {
         }
     }
 
-    /// Returns the number of a memory record: they follow those of all events, and those of the
-    /// moments at which there was no memory follow them.
+    /// Returns the id of a memory record. These ids follow those of all events, and the ids of
+    /// out-of-memory events follow them.
     pub(crate) fn memory_number(&self, item: Item) -> u32 {
         let analysis = &self.analyzed.analysis;
         let numbers = self.numbers.get_or_init(|| Numbers::of(analysis));
@@ -91,7 +89,7 @@ impl Events {
         numbers.last + position as u32 + 1
     }
 
-    /// Returns what shares are of; none before the list was shown, as in torch.
+    /// Returns the totals that shares refer to, or `None` before the list was shown, as in torch.
     pub(crate) fn totals(&self) -> Option<&ListTotals> {
         self.totals.get()
     }
@@ -105,9 +103,8 @@ impl Events {
         let handle = Bound::new(py, FunctionEvent::new(store.clone_ref(py), item))?;
         // Relaxed: see `change`.
         if !store.get().is_changed.load(Ordering::Relaxed) {
-            // SAFETY: the pointer is of a live object of a type that the collector follows, made
-            // just now; no one else has seen it. An object may be taken out of the collector's
-            // sight at any time.
+            // SAFETY: the pointer is to a live object of a type that the collector tracks. It was
+            // created here and is not shared yet, and an object may be untracked at any time.
             unsafe { ffi::PyObject_GC_UnTrack(handle.as_ptr().cast()) };
         }
         Ok(handle)
@@ -123,9 +120,9 @@ impl Events {
         flops.count(analysis.profile(), id)
     }
 
-    /// Returns what a user set on an item.
+    /// Returns the attributes that a user set on an item.
     pub(crate) fn change<'py>(&self, py: Python<'py>, key: ItemKey) -> Option<Bound<'py, PyDict>> {
-        // Relaxed: whoever sets an attribute holds the GIL, as does whoever reads one.
+        // Relaxed: attributes are set and read with the GIL held.
         if !self.is_changed.load(Ordering::Relaxed) {
             return None;
         }
@@ -133,16 +130,16 @@ impl Events {
         changes.get(&key).map(|dict| dict.bind(py).clone())
     }
 
-    /// Returns where to keep what a user sets on an item.
+    /// Returns the dict for the attributes that a user sets on an item.
     pub(crate) fn change_mut<'py>(&self, py: Python<'py>, key: ItemKey) -> Bound<'py, PyDict> {
         self.is_changed.store(true, Ordering::Relaxed);
-        // Made before the lock is taken: making an object can run the collector, which takes it.
+        // Created before the lock is taken: that can run the collector, which takes the lock too.
         let new = PyDict::new(py).unbind();
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.entry(key).or_insert(new).bind(py).clone()
     }
 
-    /// Returns all that users set on items.
+    /// Returns all attributes that users set on items.
     pub(crate) fn changes<'py>(&self, py: Python<'py>) -> Vec<(ItemKey, Bound<'py, PyDict>)> {
         let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let changes = changes.iter();
@@ -170,7 +167,7 @@ impl Events {
 #[pymethods]
 impl Events {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // Whoever holds the lock keeps the store alive: what is not shown is taken as in use.
+        // The holder of the lock keeps the store alive: unvisited objects count as in use.
         if let Ok(changes) = self.changes.try_lock() {
             for set in changes.values() {
                 visit.call(set)?;
@@ -184,7 +181,7 @@ impl Events {
             .changes
             .try_lock()
             .map(|mut changes| std::mem::take(&mut *changes));
-        // Dropped after the lock is given back: this can run any code.
+        // Dropped after the lock is released: dropping can run any code.
         drop(changes);
     }
 
@@ -195,7 +192,7 @@ impl Events {
         }
     }
 
-    /// Whether something was set on one of the events.
+    /// Whether a user set an attribute on any event.
     #[getter]
     fn changed(&self) -> bool {
         self.is_changed.load(Ordering::Relaxed)
@@ -230,17 +227,17 @@ impl Events {
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(&self.analyzed), group_by)))
     }
 
-    /// Returns the rows of the operators that no count of floating-point operations covers.
+    /// Returns the rows of the operators that have no FLOP formula.
     fn uncounted(&self, py: Python<'_>) -> PyResult<Averages> {
         py.enter(|| Ok::<_, Error>(Averages::uncounted(Arc::clone(&self.analyzed))))
     }
 
-    /// Returns the attributes of one row that sums all events.
+    /// Returns the attributes of a row that sums all events.
     fn total<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         amounts_dict(py, &self.all_rows().total().sums.into())
     }
 
-    /// Returns the sum of the events' own time in microseconds.
+    /// Returns the sum of the self times in microseconds.
     fn self_cpu_time_total(&self) -> f64 {
         microseconds(self.all_rows().self_cpu_total())
     }
@@ -254,12 +251,12 @@ impl Events {
         })
     }
 
-    /// Returns what holds for all events.
+    /// Returns the facts that hold for all events.
     fn facts(&self) -> Facts {
         self.analyzed.facts()
     }
 
-    /// Returns how many events are missing, by cause.
+    /// Returns the number of lost events by cause.
     fn loss(&self) -> Vec<u64> {
         self.analyzed.loss()
     }
@@ -268,10 +265,7 @@ impl Events {
 impl Events {
     /// Returns the rows of all events, those of Python functions included.
     fn all_rows(&self) -> Arc<mindprof_analyze::Averages> {
-        self.analyzed.averages(GroupBy {
-            python_functions: true,
-            ..GroupBy::default()
-        })
+        self.analyzed.all_rows()
     }
 }
 
@@ -292,7 +286,7 @@ impl Numbers {
 
 impl ListTotals {
     fn of(rows: &mindprof_analyze::Averages) -> Self {
-        let on_device = |row: &&Average| is_device_work(row.device) && !row.is_annotation();
+        let on_device = |row: &&Average| row.device.is_device_work() && !row.is_annotation();
         let work = rows.rows.iter().filter(on_device);
         let device: u64 = work.map(|row| row.sums.self_device_total.0).sum();
         let mut sums = rows.rows.iter().map(|row| row.sums.self_device_total);
@@ -313,14 +307,14 @@ pub(crate) fn item_name(events: &Events, item: Item) -> &str {
     }
 }
 
-/// Keeps Python's collector from running while many objects are made that it need not see.
+/// Pauses Python's garbage collector while many untracked objects are created.
 struct CollectorPause {
     was_on: bool,
 }
 
 impl CollectorPause {
     fn begin() -> Self {
-        // SAFETY: the caller holds the GIL, which is all the call asks for.
+        // SAFETY: the call requires the GIL only, which the caller's token proves.
         let was_on = unsafe { ffi::PyGC_Disable() } == 1;
         Self { was_on }
     }
@@ -329,8 +323,7 @@ impl CollectorPause {
 impl Drop for CollectorPause {
     fn drop(&mut self) {
         if self.was_on {
-            // SAFETY: as above: the pause does not outlive the call that began it, which holds the
-            // GIL.
+            // SAFETY: the pause does not outlive the call that created it, which holds the GIL.
             unsafe { ffi::PyGC_Enable() };
         }
     }

@@ -1,4 +1,4 @@
-//! A profile as a file, with what Python says about it.
+//! Writes a profile to a file, with metadata from Python.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use pyo3::types::PyString;
 use crate::enter::Enter;
 use crate::profile::Profile;
 
-/// The categories that a filter of activity types can leave out, by the names of the types.
+/// The categories that a filter of activity types can exclude, by type name.
 const FILTERED: [(&str, Category); 3] = [
     ("CPU_OP", Category::Operator),
     ("USER_ANNOTATION", Category::Annotation),
     ("PYTHON_FUNCTION", Category::PythonFunction),
 ];
 
-/// Writes `profile` as a trace with `metadata` at its top, pairs of a key and JSON: as Perfetto's
-/// packets if `path` is named so, else as a Chrome trace.
+/// Writes `profile` as a trace with `metadata`, which are pairs of a key and JSON. Writes Perfetto
+/// packets if `path` has that extension, else a Chrome trace.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, metadata, activity_types, forward_arrows = true))]
 pub(crate) fn write_chrome_trace(
@@ -42,7 +42,7 @@ pub(crate) fn write_chrome_trace(
     py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))
 }
 
-/// Writes `profile`, which kept results, as an execution trace; none is a trace of nothing.
+/// Writes `profile`, which recorded results, as an execution trace; `None` is an empty trace.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, time, start_ms, finish_ms))]
 pub(crate) fn write_execution_trace(
@@ -66,8 +66,7 @@ pub(crate) fn write_execution_trace(
     })
 }
 
-/// Takes texts as they are; one with lone surrogates is no UTF-8 and is shown with replacement
-/// characters.
+/// Extracts strings. Lone surrogates are not valid UTF-8 and become replacement characters.
 fn collect(pairs: &[(Bound<'_, PyString>, Bound<'_, PyString>)]) -> Metadata {
     let mut metadata = Metadata::default();
     for (key, value) in pairs {

@@ -1,7 +1,7 @@
 //! Structs that are extracted from a dict with an item for each field.
 //!
 //! What `PyO3` derives for that interns the names of the fields in cells of its own, which are filled
-//! at first use: in a child that is forked meanwhile they never are (see `py_cache`).
+//! at first use: in a child that is forked meanwhile they never are (see `prefill` in `lib.rs`).
 
 /// Makes a struct that is extracted from a dict.
 macro_rules! from_dict {

@@ -16,7 +16,6 @@ use mindprof_model::{
     Category, DeviceKind, Event, EventId, Links, Part, StringTable, Thread, ThreadId,
 };
 use mindprof_report::table_of_rows;
-use mindprof_trace::is_device_work;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -142,7 +141,7 @@ fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<
     let annotation = truth(object, "is_user_annotation")?;
     let is_work = match device {
         Some(DeviceKind::Cpu) => truth(object, "is_legacy")?,
-        Some(device) => is_device_work(device) && !annotation,
+        Some(device) => device.is_device_work() && !annotation,
         None => false,
     };
     let spread: Option<[f64; 4]> = match object.getattr_opt("_percentiles")? {
@@ -159,7 +158,7 @@ fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<
         is_async: truth(object, "is_async")?,
         has_parent: !object.getattr("cpu_parent")?.is_none(),
         is_device_work: is_work,
-        is_device_range: device.is_some_and(is_device_work) && annotation,
+        is_device_range: device.is_some_and(DeviceKind::is_device_work) && annotation,
         percentiles: spread.map(|times| {
             let [p50, p90, p99, max] = times.map(nanos);
             mindprof_analyze::Percentiles { p50, p90, p99, max }

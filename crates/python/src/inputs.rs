@@ -1,20 +1,20 @@
-//! What operators were given, as Python values.
+//! Converts the recorded inputs of operators to Python values.
 
 use mindprof_analyze::dims;
 use mindprof_model::{Input, InputsIter, KeywordValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyComplex, PyDict, PyList};
 
-/// A list of numbers longer than this has no value.
-pub(crate) const LONGEST_LIST: usize = 30;
+use crate::arguments::LONGEST_LIST;
+use crate::runtime;
 
-/// Says whether the values of lists of numbers are recorded with the shapes from now on.
+/// Sets whether the embedded runtime records the values of lists of numbers with the shapes.
 #[pyfunction]
 pub(crate) fn set_list_values_recorded(recorded: bool) {
-    mindtorch_tensor::set_list_values_recorded(recorded);
+    runtime::set_list_values_recorded(recorded);
 }
 
-/// Returns the sizes of each input: dims for a tensor, nothing for everything else.
+/// Returns the sizes of each input: the dims of a tensor, an empty list for everything else.
 pub(crate) fn shapes<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for input in inputs {
@@ -23,14 +23,14 @@ pub(crate) fn shapes<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<B
     Ok(list)
 }
 
-/// What of a tensor is shown where lists of tensors are told apart.
+/// The property of tensors that [`structured`] returns.
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
     Dims,
     Strides,
 }
 
-/// Returns dims or strides of each input; for a list of tensors, those of each of them.
+/// Returns the dims or strides of each input, with one list per tensor for a list of tensors.
 pub(crate) fn structured<'py>(
     py: Python<'py>,
     inputs: InputsIter<'_>,
@@ -61,7 +61,7 @@ pub(crate) fn structured<'py>(
     Ok(list)
 }
 
-/// Returns the values of numbers and lists of numbers; none for tensors and what is not told apart.
+/// Returns the values of numbers and lists of numbers, and `None` for all other inputs.
 pub(crate) fn values<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for input in inputs {
@@ -99,7 +99,7 @@ pub(crate) fn values<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<B
     Ok(list)
 }
 
-/// Returns what was given by keyword.
+/// Returns the keyword arguments.
 pub(crate) fn keywords<'py>(
     py: Python<'py>,
     inputs: InputsIter<'_>,

@@ -1,16 +1,15 @@
-//! The native module `mindprof._core`: extract, call the engine, wrap, and nothing else.
+//! The native module `mindprof._core`: extracts arguments, calls the engine and wraps results.
 //!
-//! The Python packages `mindprof` and `mindtorch_v2` are its only users; what it holds is in
-//! `_core.pyi`.
+//! The Python packages `mindprof` and `mindtorch_v2` are its only users, and `_core.pyi` lists its
+//! names. The names that only `mindtorch_v2` needs come from `runtime/python` and exist if the
+//! feature `runtime` is on, which is the default.
 
 #![expect(
     clippy::needless_pass_by_value,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "PyO3 hands over extracted arguments by value and `self` by reference"
+    reason = "PyO3 hands over extracted arguments by value"
 )]
 
 mod analyzed;
-mod arguments;
 mod arrow;
 mod averages;
 mod command;
@@ -22,15 +21,12 @@ mod events;
 mod export;
 mod from_dict;
 mod function_event;
-mod gil_cell;
 mod handmade_events;
 mod host_operators;
 mod inputs;
 mod keyword_arguments;
-mod known_layouts;
 mod load;
 mod memory_timeline;
-mod named_argument;
 mod names;
 mod numbers;
 mod operator_names;
@@ -42,21 +38,38 @@ mod python_calls;
 mod range;
 mod raw_results;
 mod record_function;
+mod run_report;
+mod runtime;
 mod session;
 mod sole_reference;
 mod stacks;
 mod table;
-mod tensor;
-mod tensor_argument;
-mod tensor_input;
 mod tensor_roles;
 mod thread_names;
 mod torch_probe;
+
+// Shared with the embedded runtime's binding.
+use mindprof_python_support::{arguments, gil_cell, named_argument};
 
 // `benchmarks/huge_pages.py` says what the first averages of a recording gain by it.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mindprof_allocator::HugePages = mindprof_allocator::HugePages;
+
+/// Fills every cell that holds something looked up in Python, while the module is imported.
+///
+/// A cell that one thread is filling while another thread forks stays half full in the child, where
+/// everyone who asks for it waits forever. So no cell is filled at its first use: each module that
+/// owns one has a `prefill`, and all of them are called here. Cells that need the Python packages
+/// are filled when those are imported (`look_up_classes`, `look_up_sizes`).
+fn prefill(py: pyo3::Python<'_>) -> pyo3::PyResult<()> {
+    mindprof_python_support::prefill(py)?;
+    py_cache::prefill(py);
+    python_calls::prefill(py);
+    tensor_roles::prefill(py);
+    runtime::prefill(py);
+    Ok(())
+}
 
 #[pyo3::pymodule(gil_used = true)]
 mod _core {
@@ -88,13 +101,15 @@ mod _core {
     #[pymodule_export]
     use crate::load::{load_bytes, load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
+    use crate::names::{is_device_work, is_hidden_event};
+    #[pymodule_export]
     use crate::numbers::{format_memory, format_time, format_time_share, is_shown_frame};
     #[pymodule_export]
     use crate::pickle::{event_at, events_of_trace, profile_of_trace};
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
-    use crate::py_cache::{look_up_classes, look_up_sizes};
+    use crate::py_cache::look_up_classes;
     #[pymodule_export]
     use crate::python_calls::{follow_thread, name_module_calls, pause_calls, resume_calls};
     #[pymodule_export]
@@ -107,40 +122,31 @@ mod _core {
     #[pymodule_export]
     use crate::record_function::RecordFunction;
     #[pymodule_export]
+    use crate::run_report::{RunReport, run_report};
+    #[pymodule_export]
     use crate::session::{Session, is_profiling};
     #[pymodule_export]
     use crate::stacks::{write_flamegraph, write_paths, write_speedscope, write_stacks};
     #[pymodule_export]
     use crate::table::sort_keys;
     #[pymodule_export]
-    use crate::tensor::{
-        DType, Device, FunctionNode, HookHandle, OperatorScope, Tensor, adaptive_avg_pool2d,
-        arange, as_tensor, avg_pool2d, backward, batch_norm, binary_cross_entropy_with_logits,
-        broadcast_tensors, cat, clear_autocast_cache, conv2d, cross_entropy, current_autocast,
-        dropout, elu, embedding, empty, enter_autocast, eye, finish_function, from_numpy, full,
-        gelu, grad, huber_loss, is_grad_enabled, layer_norm, leaky_relu, leave_autocast, linear,
-        linspace, live_bytes, logsigmoid, manual_seed, max_pool2d, maximum, minimum, mse_loss,
-        nll_loss, ones, print_options, rand, randint, randn, randperm,
-        scaled_dot_product_attention, set_grad_enabled, set_num_threads, set_printoptions, silu,
-        smooth_l1_loss, softplus, stack, tensor, tensor_from_bytes, tensor_to_bytes, r#where,
-        zeros,
-    };
-    #[pymodule_export]
-    use crate::tensor_input::TensorInput;
-    #[pymodule_export]
     use crate::tensor_roles::{OptimizerWatch, name_torch_tensors, note_module, note_optimizer};
     #[pymodule_export]
     use crate::torch_probe::{TorchProbe, check_torch_memory, torch_ranges_heard};
+
+    #[pymodule_export]
+    use mindprof_python_support::TensorInput;
 
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        crate::gil_cell::require_lock(module.py())?;
+        mindprof_python_support::gil_cell::require_lock(module.py())?;
         // The earlier the clock has its first anchor, the better its rate is known.
         mindprof_record::Session::prepare();
-        crate::enter::watch_forks();
-        crate::py_cache::fill(module.py())?;
+        mindprof_python_support::enter::watch_forks();
+        crate::prefill(module.py())?;
+        crate::runtime::register(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -1,4 +1,4 @@
-//! Trace files as profiles, with what had to be repaired in them and what they say of themselves.
+//! Reads trace files into profiles, with a list of repairs, and returns their metadata.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::profile::Profile;
 
-/// What was repaired: the name of the kind, how often, and a sentence.
+/// A kind of repair: its name, its count, and a sentence about it.
 type Repair = (&'static str, u64, String);
 
-/// Reads a trace file. Returns the profile, and what had to be repaired.
+/// Reads a trace file. Returns the profile and the repairs.
 #[pyfunction]
 #[pyo3(signature = (path, max_bytes = None))]
 pub(crate) fn load_profile(
@@ -28,11 +28,11 @@ pub(crate) fn load_profile(
         let reading = read_trace_file_with(&path, &options(max_bytes))?;
         Ok::<_, Error>(analyzed(reading))
     })?;
-    Ok((Profile::from_analyzed(read.0), read.1))
+    Ok((Profile::from_trace(read.0, read.2), read.1))
 }
 
-/// Reads the bytes of a trace. Returns the profile, and what had to be repaired. Errors call the
-/// trace by `name`.
+/// Reads the bytes of a trace. Returns the profile and the repairs. Errors name the trace by
+/// `name`.
 #[pyfunction]
 #[pyo3(signature = (bytes, name, max_bytes = None))]
 pub(crate) fn load_bytes(
@@ -46,7 +46,7 @@ pub(crate) fn load_bytes(
         let reading = reading.map_err(|error| error.at(Path::new(name)))?;
         Ok::<_, Error>(analyzed(reading))
     })?;
-    Ok((Profile::from_analyzed(read.0), read.1))
+    Ok((Profile::from_trace(read.0, read.2), read.1))
 }
 
 fn options(max_bytes: Option<u64>) -> ReadOptions<'static> {
@@ -56,14 +56,15 @@ fn options(max_bytes: Option<u64>) -> ReadOptions<'static> {
     }
 }
 
-fn analyzed(reading: Reading) -> (Arc<Analyzed>, Vec<Repair>) {
+fn analyzed(reading: Reading) -> (Arc<Analyzed>, Vec<Repair>, bool) {
+    let is_damaged = reading.repairs.are_cuts();
     let repairs = reading.repairs.iter();
     let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
     let repairs = repairs.collect();
-    (Analyzed::new(reading.profile), repairs)
+    (Analyzed::new(reading.profile), repairs, is_damaged)
 }
 
-/// Returns what a profile says of itself: pairs of a key and a text, which mostly is JSON.
+/// Returns the metadata of a profile: pairs of a key and a text, which is usually JSON.
 #[pyfunction]
 pub(crate) fn profile_metadata(profile: PyRef<'_, Profile>) -> Vec<(String, String)> {
     let analyzed = profile.analyzed();
@@ -74,7 +75,7 @@ pub(crate) fn profile_metadata(profile: PyRef<'_, Profile>) -> Vec<(String, Stri
         .collect()
 }
 
-/// Returns how many events are missing, by the cause in words.
+/// Returns the number of lost events by cause, in words.
 #[pyfunction]
 pub(crate) fn profile_loss<'py>(
     py: Python<'py>,

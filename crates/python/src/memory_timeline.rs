@@ -71,7 +71,7 @@ impl Profile {
     }
 
     /// Returns the process that the recording was made in: others only worked for it.
-    fn own_process(&self, py: Python<'_>) -> PyResult<u64> {
+    pub(crate) fn own_process(&self, py: Python<'_>) -> PyResult<u64> {
         py.enter(|| {
             let threads = self.analyzed().analysis.profile().threads();
             Ok::<_, Error>(threads.first().map_or(0, |thread| thread.process))

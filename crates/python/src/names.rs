@@ -1,11 +1,14 @@
-//! torch's names and numbers for what the engine tells apart.
+//! Torch's names and numbers for the engine's scopes, devices and events.
 
 use mindprof_model::{DeviceKind, ScopeKind};
 use pyo3::prelude::*;
 
 use crate::py_cache::classes;
 
-pub(crate) use mindprof_trace::device_name;
+/// Returns the name that torch uses for a kind of device in device strings.
+pub(crate) const fn device_name(device: DeviceKind) -> &'static str {
+    device.name()
+}
 
 /// Returns the number of a scope among torch's.
 pub(crate) const fn scope_number(scope: ScopeKind) -> u8 {
@@ -14,6 +17,19 @@ pub(crate) const fn scope_number(scope: ScopeKind) -> u8 {
         ScopeKind::Backward => 1,
         ScopeKind::User => 7,
     }
+}
+
+/// Returns whether the time of events on a kind of device, by the name of its member of
+/// `DeviceType`, is part of the total device time of a table.
+#[pyfunction]
+pub(crate) fn is_device_work(device_type: &str) -> bool {
+    DeviceKind::from_type_name(device_type).is_some_and(DeviceKind::is_device_work)
+}
+
+/// Returns whether events of this name are left out of every analysis.
+#[pyfunction]
+pub(crate) fn is_hidden_event(name: &str) -> bool {
+    mindprof_model::is_hidden_event(name)
 }
 
 /// Returns the member of `DeviceType` for a kind of device.

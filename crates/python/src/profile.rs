@@ -1,13 +1,14 @@
-//! A profile as Python holds it: a recording that becomes a profile when someone looks, or one read
+//! A profile for Python: a recording that becomes a profile at its first access, or a profile read
 //! from a file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use mindprof_analyze::{GroupBy, microseconds, process_time, spans, time_inside, without_calls};
-use mindprof_model::DeviceKind;
+use mindprof_analyze::GroupBy;
+use mindprof_answers::Condition;
 use mindprof_record::Capture;
 use mindprof_trace::read_trace_file;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::analyzed::Analyzed;
@@ -19,9 +20,11 @@ use crate::events::Events;
 /// One profile with its analysis. Both are computed once, by the first call that needs them.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Profile {
-    /// The recording, until it has become the analysis: its memory is as much as the profile's.
+    /// The recording, until the analysis exists. It takes as much memory as the profile.
     capture: Mutex<Option<Capture>>,
     analyzed: OnceLock<Arc<Analyzed>>,
+    /// Whether it was read from a trace that was damaged or cut off.
+    is_damaged: bool,
 }
 
 impl Profile {
@@ -29,6 +32,7 @@ impl Profile {
         Self {
             capture: Mutex::new(Some(capture)),
             analyzed: OnceLock::new(),
+            is_damaged: false,
         }
     }
 
@@ -36,10 +40,26 @@ impl Profile {
         Self {
             capture: Mutex::default(),
             analyzed: OnceLock::from(analyzed),
+            is_damaged: false,
         }
     }
 
-    /// Returns the analysis, made at the first call.
+    /// Holds a profile that was read from a trace.
+    pub(crate) fn from_trace(analyzed: Arc<Analyzed>, is_damaged: bool) -> Self {
+        Self {
+            is_damaged,
+            ..Self::from_analyzed(analyzed)
+        }
+    }
+
+    /// Returns what is known of the profile beside its events.
+    pub(crate) const fn condition(&self) -> Condition {
+        Condition {
+            is_damaged: self.is_damaged,
+        }
+    }
+
+    /// Returns the analysis, which the first call computes.
     pub(crate) fn analyzed(&self) -> &Arc<Analyzed> {
         self.analyzed.get_or_init(|| {
             let mut capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +74,7 @@ impl Profile {
 
 #[pymethods]
 impl Profile {
-    /// Reads the profile in a trace file.
+    /// Reads a profile from a trace file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         let read = move || Ok::<_, Error>(Analyzed::new(read_trace_file(&path)?));
@@ -84,73 +104,18 @@ impl Profile {
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(self.analyzed()), group_by)))
     }
 
-    /// Returns a copy without the calls of Python functions, in which ranges have their time.
-    fn without_calls(&self, py: Python<'_>) -> PyResult<Self> {
-        let profile = self.analyzed().analysis.profile();
-        let analyzed = py.enter(|| Ok::<_, Error>(Analyzed::new(without_calls(profile))))?;
-        Ok(Self::from_analyzed(analyzed))
+    /// Answers a question of `mindprof_answers::QUESTIONS` as JSON.
+    fn ask(&self, py: Python<'_>, question: &str) -> PyResult<String> {
+        let found = py.enter(|| Ok::<_, Error>(self.analyzed().ask(question)))?;
+        found.ok_or_else(|| PyValueError::new_err(format!("unknown question {question:?}")))
     }
 
-    /// Returns how many microseconds of the time of each row the events of these names took.
-    fn time_inside(
-        &self,
-        py: Python<'_>,
-        names: Vec<String>,
-        include_python_functions: bool,
-    ) -> PyResult<Vec<f64>> {
-        let analysis = &self.analyzed().analysis;
-        let group_by = GroupBy {
-            python_functions: include_python_functions,
-            ..GroupBy::default()
-        };
-        py.enter(|| {
-            let names: Vec<&str> = names.iter().map(String::as_str).collect();
-            let times = time_inside(analysis, group_by, &names);
-            Ok::<_, Error>(times.into_iter().map(microseconds).collect())
-        })
-    }
-
-    /// Returns when each event ran whose name begins so, in time order: its begin and its end, in
-    /// nanoseconds since the Unix epoch, and its thread.
-    fn spans(&self, py: Python<'_>, prefix: &str) -> PyResult<Vec<(u64, u64, u64)>> {
-        let profile = self.analyzed().analysis.profile();
-        py.enter(|| {
-            let zero = profile.reference_unix_ns();
-            let spans = spans(profile, prefix).into_iter();
-            let found = spans.map(|span| {
-                let times = [span.begin, span.end].map(|time| zero.saturating_add(time.0));
-                (times[0], times[1], span.thread.native)
-            });
-            Ok::<_, Error>(found.collect())
-        })
-    }
-
-    /// Returns how many microseconds the threads of a process were in events of other names.
-    fn process_time(&self, py: Python<'_>, process: u64, without: Vec<String>) -> PyResult<f64> {
-        let analysis = &self.analyzed().analysis;
-        py.enter(|| {
-            let without: Vec<&str> = without.iter().map(String::as_str).collect();
-            let time = process_time(analysis, process, &without);
-            Ok::<_, Error>(microseconds(time))
-        })
-    }
-
-    /// Returns the processes of the host's threads.
-    fn processes(&self) -> Vec<u64> {
-        let threads = self.analyzed().analysis.profile().threads().iter();
-        let host = threads.filter(|thread| thread.device == DeviceKind::Cpu);
-        let mut processes: Vec<u64> = host.map(|thread| thread.process).collect();
-        processes.sort_unstable();
-        processes.dedup();
-        processes
-    }
-
-    /// Returns when the recording began, in nanoseconds since the Unix epoch.
+    /// Returns the start of the recording, in nanoseconds since the Unix epoch.
     fn trace_start_ns(&self) -> u64 {
         self.analyzed().analysis.profile().reference_unix_ns()
     }
 
-    /// Returns how many events were not kept.
+    /// Returns the number of lost events.
     #[getter]
     fn lost(&self) -> u64 {
         self.analyzed().analysis.profile().loss().total()

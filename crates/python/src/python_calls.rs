@@ -14,6 +14,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mindprof_python_support::stack_notes;
 use mindprof_record::{
     Calls, Stack, fast_thread_local, recording_number, set_stack_source, wants_calls, wants_stacks,
 };
@@ -21,15 +22,15 @@ use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{PyFrameObject, PyObject};
 use pyo3::prelude::*;
 
-pub(crate) use self::interpreter::is_supported as find_interpreter;
-
+use self::interned::CallNames;
 use self::interpreter::Attached;
 use self::shadow::Shadow;
 use self::thread_state::{HookOwner, ThreadState, find_hook_word};
 use crate::pending_exception::PendingException;
-use crate::py_cache::{classes, interned_names};
+use crate::py_cache::classes;
 
 mod detached;
+mod interned;
 mod interpreter;
 mod modules;
 mod names;
@@ -312,8 +313,8 @@ fn hook_owner(py: Python<'_>) -> PyResult<HookOwner> {
         return Ok(owner);
     }
     let found = py
-        .import(interned_names(py).sys.bind(py))?
-        .call_method0(interned_names(py).getprofile.bind(py))?;
+        .import(CallNames::get(py).sys.bind(py))?
+        .call_method0(CallNames::get(py).getprofile.bind(py))?;
     Ok(if found.is_none() {
         HookOwner::Nobody
     } else if is_ours(&found)? {
@@ -346,17 +347,23 @@ fn operator_stack() -> Stack {
     with_shadow(Shadow::operator_stack).unwrap_or(Stack::NONE)
 }
 
-/// Calls `action`, which gives up the GIL: operators in it are called where this is.
-pub(crate) fn note_stack_around<T>(action: impl FnOnce() -> T) -> T {
+/// Fills the cells of this module at import, and registers it with the embedded runtime's binding.
+pub(crate) fn prefill(py: Python<'_>) {
+    CallNames::get(py);
+    interpreter::is_supported();
+    stack_notes::set_around(note_stack_around);
+}
+
+/// Calls `action`, which releases the GIL, with the current stack noted for the operators in it.
+fn note_stack_around(action: &mut dyn FnMut()) {
     if !wants_stacks() {
         return action();
     }
     let before = with_shadow(Shadow::note_stack);
-    let result = action();
+    action();
     if let Some(before) = before {
         with_shadow(|shadow| shadow.restore_note(before));
     }
-    result
 }
 
 /// Calls `action`, unless the thread is ending or is in such a call already: a finalizer can run

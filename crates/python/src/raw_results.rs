@@ -1,5 +1,7 @@
-//! Raw results as torch's recorder hands them over, made into events by torch's rules: memory,
-//! links and order come from the analysis of their part, objects from Python.
+//! Turns raw results of torch's collector into Python events or into a part of a recording.
+//!
+//! `mindprof_pytorch` reads the results by torch's rules, the analysis of the part yields memory,
+//! links and order, and callbacks of Python create the objects.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -11,29 +13,26 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use mindprof_analyze::{Analysis, Bytes};
-use mindprof_model::{Category, DeviceKind, EventId, MemoryRecord, Nanos, Part};
+use mindprof_model::{Category, EventId, MemoryRecord, Nanos, Part};
+use mindprof_pytorch::{ReadOptions, ThreadIdentity, read_raw_results};
 use pyo3::prelude::*;
 use rustc_hash::FxHashMap;
 
 use self::accessors::{PythonEvents, whole};
-use self::native::NativeEvents;
 pub(crate) use self::native::check_torch_results;
-use self::read::{ReadOptions, ThreadIdentity, read_raw_results};
+use self::native::native_events;
 use crate::enter::Enter;
 use crate::py_cache::accessor_names;
 
 mod accessors;
-mod callers;
 mod inputs;
-mod launches;
 mod native;
-mod read;
-mod source;
 
-/// Returns the events of raw results by time, and whether the time was over before all were made.
+/// Returns the events of raw results in time order, and whether the timeout expired before all were
+/// made.
 ///
-/// `make_event` makes the event of a raw one, `make_memory_event` that of a memory record, given
-/// its number, and its bytes on the host and on devices.
+/// `make_event` makes an event from a raw one. `make_memory_event` makes one from the raw event of
+/// a memory record, its id, and its bytes on the CPU and on devices.
 #[pyfunction]
 pub(crate) fn raw_events<'py>(
     py: Python<'py>,
@@ -53,7 +52,7 @@ pub(crate) fn raw_events<'py>(
     let source = PythonEvents::of(&result)?;
     let options = ReadOptions {
         time_zero: whole(&result, accessor_names(py).trace_start_ns.bind(py))?,
-        // The objects that are made ask for these themselves.
+        // The Python callbacks read these themselves.
         inputs: false,
         stacks: false,
         threads: ThreadIdentity::Counted,
@@ -92,12 +91,12 @@ pub(crate) fn raw_events<'py>(
     Ok((found, is_late))
 }
 
-/// Events that were made of raw ones, and what is known of them.
+/// The Python events made so far, with the analysis that completes them.
 struct MadeEvents<'a, 'py> {
     analysis: &'a Analysis,
-    /// By event of the profile, the position of its raw event.
+    /// For each event of the profile, the position of its raw event.
     positions: &'a [u32],
-    /// By that position; hidden events are not made.
+    /// Python events by position. Hidden events have none.
     made: FxHashMap<usize, Bound<'py, PyAny>>,
 }
 
@@ -122,7 +121,8 @@ impl<'py> MadeEvents<'_, 'py> {
         Ok(())
     }
 
-    /// Gives events what devices did for them, and runtime calls the thread of their events.
+    /// Adds kernels to the operators that launched them, and moves runtime calls to the thread of
+    /// their operator.
     fn set_links(&self) -> PyResult<()> {
         let profile = self.analysis.profile();
         let mut work = Vec::new();
@@ -134,11 +134,11 @@ impl<'py> MadeEvents<'_, 'py> {
                 if let Some(owner) = self.of(owner) {
                     event.setattr("thread", owner.getattr("thread")?)?;
                 }
-            } else if is_listed_work(self.analysis.device(id)) {
+            } else if self.analysis.device(id).is_listed_kernel() {
                 work.push((self.positions[id.index()] as usize, owner, event));
             }
         }
-        // Lists of work are in the order of the raw events.
+        // Kernels are listed in the order of the raw events.
         work.sort_by_key(|(position, _, _)| *position);
         for (_, owner, event) in work {
             if let Some(owner) = self.of(owner) {
@@ -159,14 +159,6 @@ impl<'py> MadeEvents<'_, 'py> {
     }
 }
 
-/// Returns whether torch lists what such a device did among the kernels of an event.
-fn is_listed_work(device: DeviceKind) -> bool {
-    matches!(
-        device,
-        DeviceKind::Cuda | DeviceKind::PrivateUse1 | DeviceKind::Xpu
-    )
-}
-
 fn append_kernel(owner: &Bound<'_, PyAny>, kernel: &Bound<'_, PyAny>) -> PyResult<()> {
     let name = kernel.getattr("name")?;
     let device = kernel.getattr("device_index")?;
@@ -175,8 +167,8 @@ fn append_kernel(owner: &Bound<'_, PyAny>, kernel: &Bound<'_, PyAny>) -> PyResul
     Ok(())
 }
 
-/// Returns the memory records that are events of their own with their positions, as they are
-/// numbered: first those that fall into no event, then the requests that failed.
+/// Returns the memory records that become events of their own, with their positions, in the order
+/// of their ids: first those outside any event, then the failed allocations.
 fn loose_records(
     analysis: &Analysis,
     positions: &[usize],
@@ -193,10 +185,10 @@ fn loose_records(
     loose
 }
 
-/// Reads what torch's collector recorded in this process beside our own recording.
+/// Reads the results of torch's collector that ran beside a recording in this process.
 ///
 /// # Errors
-/// When an accessor fails or says what no recorder would.
+/// If an accessor fails or returns an invalid value.
 pub(crate) fn read_part(result: &Bound<'_, PyAny>, inputs: bool, stacks: bool) -> PyResult<Part> {
     let options = ReadOptions {
         time_zero: whole(
@@ -208,7 +200,7 @@ pub(crate) fn read_part(result: &Bound<'_, PyAny>, inputs: bool, stacks: bool) -
         threads: ThreadIdentity::System,
     };
     let read_all = |_| Ok(ControlFlow::Continue(()));
-    let results = match NativeEvents::of(result) {
+    let results = match native_events(result) {
         Some(source) => read_raw_results(&source, options, read_all)?,
         None => read_raw_results(&PythonEvents::of(result)?, options, read_all)?,
     };

@@ -1,38 +1,58 @@
-//! What modules and optimizers say of their tensors: parameters, gradients, and what an optimizer
-//! keeps from one step to the next. It goes to the recorder, as roles.
+//! Reports the roles of tensors to the recorder: parameters of modules, their gradients, and the
+//! state that an optimizer keeps from one step to the next.
 
 #![expect(
     unsafe_code,
-    reason = "torch's tensors are asked by the address of their implementation"
+    reason = "torch's tensors are read through the address of their implementation"
 )]
 
 use std::sync::{Mutex, PoisonError};
 
 use mindprof_model::TensorRole;
+use mindprof_python_support::interned_names;
 use mindprof_pytorch::Observer;
-use mindprof_record::{tensor_role, wants_storages};
+use mindprof_record::wants_storages;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use crate::py_cache::tensor_names;
-use crate::tensor::Tensor;
+use crate::runtime;
 
-/// torch's classes of tensors. They live as long as the process.
+interned_names! {
+    /// Attributes in which modules, optimizers and torch's tensors hold tensors.
+    struct TensorNames {
+        _cdata,
+        _parameters,
+        grad,
+        is_leaf,
+        param_groups,
+        params,
+        state,
+        values,
+    }
+}
+
+/// Fills the cell of this module at import.
+pub(crate) fn prefill(py: Python<'_>) {
+    TensorNames::get(py);
+}
+
+/// torch's tensor classes, which live as long as the process.
 static TORCH_TENSORS: Mutex<Vec<Py<PyType>>> = Mutex::new(Vec::new());
 
-/// Says which classes are of torch's tensors; of what is derived from them, nothing is told.
+/// Registers torch's tensor classes. Instances of derived classes are not reported.
 #[pyfunction]
 pub(crate) fn name_torch_tensors(classes: Vec<Py<PyType>>) {
     *TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner) = classes;
 }
 
-/// Stands in the place of the method that torch calls after each step of an optimizer, to tell the
-/// recorder of the optimizer's tensors; calls that method too.
+/// Replaces the method that torch calls after each optimizer step: reports the optimizer's tensors
+/// to the recorder and then calls the original method.
 ///
-/// It is no function of Python, so that no call of ours is among those that are followed.
+/// It is a native object rather than a Python function, so that it does not appear among the
+/// recorded Python calls.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct OptimizerWatch {
-    /// What stood there.
+    /// The original method.
     #[pyo3(get)]
     theirs: Py<PyAny>,
 }
@@ -50,17 +70,16 @@ impl OptimizerWatch {
     }
 }
 
-/// Tells the recorder which tensors are parameters of a module and their gradients, if some window
-/// wants to know.
+/// Reports the parameters of a module and their gradients to the recorder, if a window wants them.
 #[pyfunction]
 pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
     if wants_storages() {
-        // A module of another make is left alone: profiling must not be what makes a program fail.
+        // A module of an unknown kind is ignored: profiling must not make a program fail.
         let _ = note_parameters_of(module);
     }
 }
 
-/// Tells the recorder which tensors an optimizer updates and keeps, if some window wants to know.
+/// Reports the parameters and the state of an optimizer to the recorder, if a window wants them.
 #[pyfunction]
 pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
     if wants_storages() {
@@ -70,7 +89,7 @@ pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
 }
 
 fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
-    let names = tensor_names(module.py());
+    let names = TensorNames::get(module.py());
     let parameters = module.getattr(&names._parameters)?;
     for parameter in parameters.call_method0(&names.values)?.try_iter()? {
         note_parameter(&parameter?);
@@ -79,14 +98,14 @@ fn note_parameters_of(module: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
-    let names = tensor_names(optimizer.py());
+    let names = TensorNames::get(optimizer.py());
     for group in optimizer.getattr(&names.param_groups)?.try_iter()? {
         for parameter in group?.get_item(&names.params)?.try_iter()? {
             note_parameter(&parameter?);
         }
     }
-    // Not looked up by parameter: a tensor's hash is a function of Python, in which a signal may be
-    // answered, whose exception would be lost here.
+    // The state is not looked up by parameter: hashing a tensor calls a Python function, which may
+    // run a signal handler whose exception would be lost here.
     let state = optimizer.getattr(&names.state)?;
     for kept in state.cast::<PyDict>()?.values() {
         if let Ok(kept) = kept.cast::<PyDict>() {
@@ -100,46 +119,34 @@ fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
 
 fn note_parameter(parameter: &Bound<'_, PyAny>) {
     note(parameter, TensorRole::Parameter);
-    match parameter.cast::<Tensor>() {
-        Ok(parameter) => {
-            if let Some(gradient) = parameter.get().0.grad() {
-                tell(&gradient, TensorRole::Gradient);
-            }
-        }
-        Err(_) => {
-            let _ = note_torch_gradient(parameter);
-        }
+    if !runtime::note_gradient(parameter) {
+        let _ = note_torch_gradient(parameter);
     }
 }
 
 fn note(value: &Bound<'_, PyAny>, role: TensorRole) {
-    match value.cast::<Tensor>() {
-        Ok(tensor) => tell(&tensor.get().0, role),
-        Err(_) => note_torch(value, role),
+    if !runtime::note_role(value, role) {
+        note_torch(value, role);
     }
 }
 
-fn tell(tensor: &mindtorch_tensor::Tensor, role: TensorRole) {
-    let (address, bytes) = (tensor.storage_address(), tensor.storage_bytes());
-    tensor_role(role, address as u64, bytes as u64);
-}
-
-/// Notes a tensor of torch's, if it is one.
+/// Reports `value` if it is a tensor of torch.
 fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
     let Some(observer) = Observer::present().filter(|_| is_torch_tensor(value)) else {
         return;
     };
-    let names = tensor_names(value.py());
+    let names = TensorNames::get(value.py());
     if let Ok(implementation) = (value.getattr(&names._cdata)).and_then(|found| found.extract()) {
-        // SAFETY: an object of exactly these classes tells the address of its implementation, which
-        // it owns, and `value` is held meanwhile.
+        // SAFETY: `is_torch_tensor` checked that the class of `value` is one of torch's, so
+        // `_cdata` is the address of the implementation that it owns, and `value` is alive for the
+        // call.
         unsafe { observer.tensor_role(role, implementation) };
     }
 }
 
 fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
-    let names = tensor_names(parameter.py());
-    // Asked of what is no leaf, torch would warn.
+    let names = TensorNames::get(parameter.py());
+    // torch warns if `grad` is read from a tensor that is not a leaf.
     if is_torch_tensor(parameter) && parameter.getattr(&names.is_leaf)?.is_truthy()? {
         note_torch(&parameter.getattr(&names.grad)?, TensorRole::Gradient);
     }

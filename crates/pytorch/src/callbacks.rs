@@ -1,8 +1,8 @@
-//! What torch calls when a scope begins and when it ends: the hot path.
+//! The callbacks that torch calls when a scope begins and ends: the hot path.
 //!
-//! Both run on the thread of the scope, mostly without Python's lock, and may come at any time:
-//! before a window opens, after the observer was removed, in a forked child. They look at the
-//! recorder's gate, which says whether there is anything to do. A panic never reaches torch.
+//! They usually run without Python's lock, and may be called at any time: before a window opens,
+//! after the observer was removed, in a forked child. The recorder's gate tells whether there is
+//! anything to do. A panic never reaches torch.
 
 #![expect(
     unsafe_code,
@@ -27,7 +27,7 @@ use crate::observer::Observer;
 use crate::symbols::RecordFunction;
 use crate::threads::{ThreadState, count_end_elsewhere, key_of, with_state};
 
-/// Is called when a scope begins; the context that it hands out comes back when it ends.
+/// Called when a scope begins. torch passes the returned context to `end`.
 pub(crate) unsafe extern "C" fn start(
     context: *mut *mut c_void,
     record: *const RecordFunction,
@@ -39,7 +39,8 @@ pub(crate) unsafe extern "C" fn start(
                 return None;
             }
             let started = Started { record, observer };
-            // SAFETY: torch calls with a scope that begins.
+            // SAFETY: torch calls with the record of a beginning scope, which it keeps alive, with
+            // its inputs, until the callback returns.
             let (open, kind) = unsafe { started.open(state) }?;
             let context = Context::hold(open, &state.contexts);
             if kind == Kind::Evaluation {
@@ -50,18 +51,18 @@ pub(crate) unsafe extern "C" fn start(
         .flatten()
     };
     let handed_out = catch_unwind(AssertUnwindSafe(begin)).ok().flatten();
-    // SAFETY: torch says where the context is to be written, and takes the place back.
+    // SAFETY: `context` is the return slot of torch's caller, valid for one pointer.
     unsafe { context.write(handed_out.unwrap_or(ptr::null_mut())) };
     context
 }
 
-/// Is called when a scope ends, on whichever thread.
+/// Called when a scope ends, on any thread.
 pub(crate) unsafe extern "C" fn end(_record: *const RecordFunction, context: *mut c_void) {
     let end = || {
         if Observer::may_hear_twice() {
             let _ = with_state(ThreadState::forget_last);
         }
-        // SAFETY: torch gives back what `start` handed out, before it destroys it.
+        // SAFETY: torch passes what `start` returned, once, before it destroys the context.
         if let Some(scope) = unsafe { Context::take(context) } {
             if Observer::may_hear_twice() && scope.thread() != ThreadKey::current() {
                 count_end_elsewhere();
@@ -69,44 +70,46 @@ pub(crate) unsafe extern "C" fn end(_record: *const RecordFunction, context: *mu
             scope.close();
         }
     };
-    // A scope that could not be closed is told of as unfinished.
+    // A scope that could not be closed is reported as unfinished.
     let _ = catch_unwind(AssertUnwindSafe(end));
 }
 
-/// How the engine of autograd names its work around a backward node.
+/// The prefix of the scope that autograd's engine opens around a backward node.
 const EVALUATION: &str = "autograd::engine::evaluate_function: ";
 
-/// What a scope of torch's is.
+/// The kinds of scopes that torch reports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Operator,
     Range,
     Backward,
-    /// The engine's work around a backward node.
+    /// The scope of autograd's engine around a backward node.
     Evaluation,
 }
 
-/// A scope of torch's that begins.
+/// A scope that torch reports as beginning.
 struct Started {
     record: *const RecordFunction,
     observer: &'static Observer,
 }
 
 impl Started {
-    /// Opens the recorder's scope for it.
+    /// Opens the recorder's scope for it. Returns `None` if it has no name or is not recorded.
     ///
     /// # Safety
-    /// The record is torch's and lives as long as the call, as do its inputs.
+    /// The record is a live `RecordFunction` of torch's, and its inputs stay alive until this
+    /// returns.
     #[inline]
     unsafe fn open(&self, state: &ThreadState) -> Option<(OpenScope, Kind)> {
         let (symbols, layout) = (&self.observer.symbols, &self.observer.layout);
         state.enter(symbols);
-        // SAFETY: by the caller's word, here and below; torch's function throws nothing.
+        // SAFETY: the caller guarantees a live record, here and below. torch's function does not
+        // throw.
         let text = unsafe { (symbols.name)(self.record) };
         if text.is_null() {
             return None;
         }
-        // SAFETY: as above.
+        // SAFETY: the record is live, and `text` is its name.
         let (mut open, kind) = unsafe {
             match self.read::<u8>(layout.scope) {
                 record_scope::USER_SCOPE => self.open_text(Kind::Range, text, state),
@@ -114,24 +117,25 @@ impl Started {
                 _ => self.open_operator(text, state),
             }
         }?;
-        // SAFETY: as above.
+        // SAFETY: the record is live.
         unsafe { self.link(kind, state, &mut open) };
         Some((open, kind))
     }
 
     /// # Safety
-    /// As of [`Started::open`], and `text` is the record's name.
+    /// As for [`Started::open`], and `text` is the record's name.
     #[inline]
     unsafe fn open_operator(
         &self,
         text: *const c_char,
         state: &ThreadState,
     ) -> Option<(OpenScope, Kind)> {
-        // SAFETY: torch's texts end in a zero, and the record is torch's.
+        // SAFETY: the record is live, and its name is a NUL-terminated string.
         unsafe {
             let name = match state.names.find(text) {
                 Some(name) => name,
-                // What has no arguments by its schema may have no schema: its text is of the moment.
+                // A record whose schema has no arguments may have no schema, and then its name is
+                // temporary.
                 None if self.observer.symbols.argument_count(self.record) == 0 => {
                     return self.open_text(Kind::Operator, text, state);
                 }
@@ -142,7 +146,7 @@ impl Started {
     }
 
     /// # Safety
-    /// As of [`Started::open_operator`].
+    /// As for [`Started::open_operator`].
     unsafe fn open_text(
         &self,
         kind: Kind,
@@ -150,9 +154,9 @@ impl Started {
         state: &ThreadState,
     ) -> Option<(OpenScope, Kind)> {
         state.texts.set(state.texts.get() + 1);
-        // SAFETY: torch's texts end in a zero.
+        // SAFETY: the name of a live record is a NUL-terminated string.
         let text = unsafe { CStr::from_ptr(text) };
-        // Asking first is several times faster than looking for what to replace.
+        // Checking first is several times faster than searching for what to replace.
         let text = text
             .to_str()
             .map_or_else(|_| text.to_string_lossy(), Cow::Borrowed);
@@ -162,11 +166,12 @@ impl Started {
             Kind::Range => NameKind::Annotation,
             Kind::Backward => NameKind::Backward,
         };
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a live record with live inputs.
         let mut open = open_range(&text, name_kind, |inputs| unsafe {
             self.write_inputs(inputs);
         })?;
-        // What has a schema never is, nor a backward node. SAFETY: as above.
+        // Scopes with a schema are never asynchronous, nor are backward nodes. SAFETY: the record
+        // is live.
         if kind != Kind::Backward && unsafe { (self.observer.symbols.is_async)(self.record) } {
             open.set_async();
         }
@@ -180,20 +185,20 @@ impl Started {
         ))
     }
 
-    /// Tells the number that ties a backward node to its forward operator. The engine's work around
-    /// the node has the node's.
+    /// Sets the sequence number that links a backward node to its forward operator. The engine's
+    /// scope around the node gets the same number.
     ///
     /// # Safety
-    /// As of [`Started::open`].
+    /// As for [`Started::open`].
     #[inline]
     unsafe fn link(&self, kind: Kind, state: &ThreadState, open: &mut OpenScope) {
         let layout = &self.observer.layout;
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a live record, and the probe found the offsets in it.
         let (sequence, forward) = unsafe {
             let sequence = self.read::<i64>(layout.sequence);
             (sequence, self.read::<u64>(layout.forward_thread))
         };
-        // Of none it is below zero; one that is too large for a record is left out.
+        // It is negative if there is none. A number that is too large for a record is left out.
         let sequence = u32::try_from(sequence).ok();
         let Some(sequence) = sequence.filter(|&sequence| sequence <= MAX_SEQUENCE) else {
             return;
@@ -205,18 +210,19 @@ impl Started {
         let thread = key_of(forward);
         open.set_forward(sequence, thread);
         let evaluation = state.evaluation.replace(ptr::null_mut());
-        // SAFETY: the context is forgotten when torch destroys it.
+        // SAFETY: `give_back` resets `evaluation` when torch destroys that context, so it is live.
         unsafe { Context::change(evaluation, |open| open.set_forward(sequence, thread)) };
     }
 
-    /// Writes the inputs, which torch has there if the observer asked for them.
+    /// Writes the inputs, which torch provides if the observer asked for them.
     ///
     /// # Safety
-    /// As of [`Started::open`].
+    /// As for [`Started::open`].
     #[inline]
     unsafe fn write_inputs(&self, inputs: &mut InputsRewriter<'_>) {
         let layout = &self.observer.layout;
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a live record with live inputs, whose address and count lie
+        // at the probed offset.
         unsafe {
             let begin = self.read::<*const Value>(layout.inputs);
             let values = slice(begin, self.read::<usize>(layout.inputs + 8));
@@ -225,10 +231,10 @@ impl Started {
     }
 
     /// # Safety
-    /// A `T` lies at the offset, by the layout.
+    /// A `T` lies at the offset of a live record.
     #[inline]
     unsafe fn read<T: Copy>(&self, offset: usize) -> T {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees that a `T` lies at this offset of a live record.
         unsafe { self.record.byte_add(offset).cast::<T>().read() }
     }
 }

@@ -1,13 +1,13 @@
-//! What torch keeps for us between the begin and the end of a scope.
+//! The contexts that torch keeps for the observer between the begin and the end of a scope.
 //!
-//! torch owns a context by a pointer to a C++ object and destroys it through its table of virtual
-//! functions; ours begins with such a table. Contexts are taken from a list of the thread and given
-//! back to that of the thread that destroys them, so that nothing is allocated per scope, and their
-//! memory is never freed: torch may come back with one long after the observer was removed.
+//! torch owns a context through a pointer to a C++ object and destroys it through its virtual
+//! table, so ours begin with one. Each thread has a free list, to which the thread that destroys a
+//! context returns it: nothing is allocated per scope. The memory is never freed, because torch may
+//! return a context long after the observer was removed.
 
 #![expect(
     unsafe_code,
-    reason = "torch holds contexts as raw pointers to objects of C++"
+    reason = "torch holds contexts as raw pointers to C++ objects"
 )]
 
 use std::cell::Cell;
@@ -19,7 +19,7 @@ use mindprof_record::OpenScope;
 
 use crate::threads;
 
-/// The functions that C++ calls for an object with a virtual destructor alone.
+/// The virtual table of a C++ object that has only a virtual destructor.
 #[repr(C)]
 struct Table {
     destroy: unsafe extern "C" fn(*mut Context),
@@ -31,27 +31,28 @@ static TABLE: Table = Table {
     destroy_and_free: give_back,
 };
 
-/// One open scope.
+/// A context: one open scope, behind a virtual table.
 #[repr(C)]
 pub(crate) struct Context {
     table: &'static Table,
     scope: Option<OpenScope>,
-    /// The next one of a list of those that are not in use.
+    /// The next context of a free list.
     next: *mut Self,
 }
 
-/// How many contexts are made at once: more than scopes nest.
+/// How many contexts are allocated at once: more than scopes nest.
 const BLOCK: usize = 64;
 
-/// Contexts of threads that have ended.
+/// The free contexts of threads that have ended.
 static SPARE: AtomicPtr<Context> = AtomicPtr::new(ptr::null_mut());
 
 impl Context {
-    /// Returns a context that holds `scope`, as torch will hold it.
+    /// Returns a context that holds `scope`, as the pointer that torch keeps.
     #[inline]
     pub(crate) fn hold(scope: OpenScope, free: &FreeList) -> *mut c_void {
         let context = free.take();
-        // SAFETY: a context of a list is in nobody else's hands.
+        // SAFETY: `take` removed the context from the free list of this thread, so nobody else has
+        // it.
         unsafe { (*context).scope = Some(scope) };
         context.cast()
     }
@@ -59,9 +60,9 @@ impl Context {
     /// Calls `action` with the scope that a context holds.
     ///
     /// # Safety
-    /// As of [`Context::take`].
+    /// As for [`Context::take`].
     pub(crate) unsafe fn change(context: *mut c_void, action: impl FnOnce(&mut OpenScope)) {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees that the pointer is null or a live context.
         let context = unsafe { context.cast::<Self>().as_mut() };
         if let Some(scope) = context.and_then(|context| context.scope.as_mut()) {
             action(scope);
@@ -71,16 +72,17 @@ impl Context {
     /// Takes out the scope that a context holds.
     ///
     /// # Safety
-    /// The pointer is null, or came from [`Context::hold`] and was not destroyed since.
+    /// The pointer is null, or came from [`Context::hold`] and has not been destroyed since.
     #[inline]
     pub(crate) unsafe fn take(context: *mut c_void) -> Option<OpenScope> {
-        // SAFETY: by the caller's word; torch ends a scope on one thread only.
+        // SAFETY: the caller guarantees that the pointer is null or a live context. torch ends a
+        // scope on one thread only, so the reference is unique.
         let context = unsafe { context.cast::<Self>().as_mut() };
         context.and_then(|context| context.scope.take())
     }
 }
 
-/// The contexts of one thread that are not in use.
+/// The free contexts of one thread.
 #[derive(Debug)]
 pub(crate) struct FreeList(Cell<*mut Context>);
 
@@ -95,14 +97,14 @@ impl FreeList {
         if first.is_null() {
             first = more();
         }
-        // SAFETY: contexts of the list are the list's alone, and never freed.
+        // SAFETY: contexts of the list belong to the list alone and are never freed.
         self.0.set(unsafe { (*first).next });
         first
     }
 
     #[inline]
     fn put(&self, context: *mut Context) {
-        // SAFETY: torch has destroyed it, so that it is the list's from now on.
+        // SAFETY: torch has destroyed the context, so it belongs to the list from now on.
         unsafe { (*context).next = self.0.get() };
         self.0.set(context);
     }
@@ -113,7 +115,7 @@ impl Drop for FreeList {
         let mut next = self.0.replace(ptr::null_mut());
         while !next.is_null() {
             let context = next;
-            // SAFETY: as in `take`.
+            // SAFETY: contexts of the list belong to the list alone and are never freed.
             next = unsafe { (*context).next };
             spare(context);
         }
@@ -123,7 +125,8 @@ impl Drop for FreeList {
 /// Returns a list of contexts: those of threads that have ended, or new ones.
 #[cold]
 fn more() -> *mut Context {
-    // All at once, so that nobody else has any of them. Acquire: pairs with the release in `spare`.
+    // Taken all at once, so that nobody else has any of them. Acquire: pairs with the release in
+    // `spare`.
     let spare = SPARE.swap(ptr::null_mut(), Ordering::Acquire);
     if !spare.is_null() {
         return spare;
@@ -141,15 +144,15 @@ fn more() -> *mut Context {
     next
 }
 
-/// Gives a context to the next thread that needs some.
+/// Gives a context to the next thread that runs out of them.
 #[cold]
 fn spare(context: *mut Context) {
     let mut first = SPARE.load(Ordering::Relaxed);
     loop {
-        // SAFETY: the context is ours until it is in the list.
+        // SAFETY: the context belongs to this function until it is in the list.
         unsafe { (*context).next = first };
-        // Release: who takes the list sees the link. Nobody takes single contexts out, so that a
-        // first one that is the same again has the same list behind it.
+        // Release: the thread that takes the list sees the link. Single contexts are never taken
+        // out, so a first context that reappears still has the same list behind it.
         match SPARE.compare_exchange_weak(first, context, Ordering::Release, Ordering::Relaxed) {
             Ok(_) => return,
             Err(now) => first = now,
@@ -157,10 +160,10 @@ fn spare(context: *mut Context) {
     }
 }
 
-/// Ends the life of an object that is not freed.
+/// The destructor of an object that is not freed.
 unsafe extern "C" fn keep(_context: *mut Context) {}
 
-/// Is called when torch is done with a context, on whichever thread.
+/// Called when torch destroys a context, on any thread.
 unsafe extern "C" fn give_back(context: *mut Context) {
     let put = |state: &threads::ThreadState| {
         if ptr::eq(state.evaluation.get().cast(), context) {
@@ -168,7 +171,7 @@ unsafe extern "C" fn give_back(context: *mut Context) {
         }
         state.contexts.put(context);
     };
-    // A thread that is ending has no list any more.
+    // A thread that is ending has no free list any more.
     if threads::with_state(put).is_none() {
         spare(context);
     }

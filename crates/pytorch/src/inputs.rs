@@ -1,7 +1,7 @@
-//! The inputs of a scope: torch's values, written as the recorder's lists of inputs.
+//! Encodes the inputs of a scope: torch's values become the recorder's input lists.
 //!
-//! What torch's own profiler tells apart is told apart here: tensors, lists of them, numbers, and
-//! lists of up to thirty numbers. Everything else is an input that is only counted.
+//! The same kinds are told apart as in torch's own profiler: tensors, lists of tensors, numbers,
+//! and lists of up to thirty numbers. All other inputs are only counted.
 
 #![expect(unsafe_code, reason = "values are read by their tags")]
 
@@ -12,13 +12,13 @@ use crate::ivalue::Value;
 use crate::layout::{Layout, Tags};
 use crate::tensor::{TensorFacts, Tensors, storage_address};
 
-/// Lists of numbers longer than this are not kept.
+/// Longer lists of numbers are not recorded.
 const LONGEST_LIST: usize = 30;
 
-/// Writes values as inputs.
+/// Encodes values as inputs.
 ///
 /// # Safety
-/// The values are torch's, and live as long as the call.
+/// The values are live values of torch's.
 pub(crate) unsafe fn write(
     values: &[Value],
     tensors: &Tensors,
@@ -28,13 +28,13 @@ pub(crate) unsafe fn write(
     let tags = &layout.tags;
     for value in values {
         match value.tag {
-            // SAFETY: the tag says that the value is a tensor.
+            // SAFETY: the tag identifies a tensor, which the caller keeps alive.
             tag if tag == tags.tensor => unsafe { write_tensor(value, tensors, inputs) },
             tag if tag == tags.int => inputs.int(value.payload as i64),
             tag if tag == tags.double => inputs.float(f64::from_bits(value.payload)),
-            // Of the payload one byte is written.
+            // Only one byte of the payload is set.
             tag if tag == tags.bool => inputs.bool(value.payload as u8 != 0),
-            // SAFETY: the tag says that the value is a list, which lives as long as it does.
+            // SAFETY: the tag identifies a list, which the caller keeps alive.
             tag if tag == tags.list => unsafe { write_list(value, tensors, layout, inputs) },
             _ => write_seldom(value, tags, inputs),
         }
@@ -42,19 +42,19 @@ pub(crate) unsafe fn write(
 }
 
 /// # Safety
-/// The value is a list.
+/// The value is a live list.
 unsafe fn write_list(
     value: &Value,
     tensors: &Tensors,
     layout: &Layout,
     inputs: &mut InputsRewriter<'_>,
 ) {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees a live list.
     let (values, element_type) = unsafe { value.list(layout) };
     if element_type == layout.tensor_type {
         inputs.tensor_list(values.len());
         for value in values {
-            // SAFETY: the list says that its elements are tensors.
+            // SAFETY: the element type of the list identifies tensors.
             unsafe { write_tensor(value, tensors, inputs) };
         }
         return;
@@ -62,7 +62,7 @@ unsafe fn write_list(
     write_numbers(values, &layout.tags, inputs);
 }
 
-/// Writes a list of numbers.
+/// Encodes a list of numbers.
 pub(crate) fn write_numbers<W: WordSink>(values: &[Value], tags: &Tags, inputs: &mut Encoder<W>) {
     let Some(first) = values.first() else {
         inputs.int_list(&[]);
@@ -87,7 +87,7 @@ pub(crate) fn write_numbers<W: WordSink>(values: &[Value], tags: &Tags, inputs: 
     }
 }
 
-/// Writes a list of numbers of several kinds, or of complex ones.
+/// Encodes a list of numbers of several kinds, or of complex numbers.
 #[cold]
 fn write_mixed<W: WordSink>(values: &[Value], tags: &Tags, inputs: &mut Encoder<W>) {
     let kinds = [tags.int, tags.double, tags.bool];
@@ -102,19 +102,20 @@ fn write_mixed<W: WordSink>(values: &[Value], tags: &Tags, inputs: &mut Encoder<
         match value.tag {
             tag if tag == tags.int => inputs.int(value.payload as i64),
             tag if tag == tags.double => inputs.float(f64::from_bits(value.payload)),
-            // Of the payload one byte is written.
+            // Only one byte of the payload is set.
             tag if tag == tags.bool => inputs.bool(value.payload as u8 != 0),
             _ => write_seldom(value, tags, inputs),
         }
     }
 }
 
-/// Writes a complex number, and what is not told apart.
+/// Encodes a complex number, or counts a value of any other kind.
 #[inline]
 pub(crate) fn write_seldom<W: WordSink>(value: &Value, tags: &Tags, inputs: &mut Encoder<W>) {
     match tags.complex {
         Some(complex) if complex.tag == value.tag => {
-            // SAFETY: the tag says that the value is one, and holds it; the probe found the offset.
+            // SAFETY: the tag identifies a complex number, which the value keeps alive, and the
+            // probe found the offset of its parts.
             let [real, imaginary] = unsafe { value.complex(complex.offset) };
             inputs.complex(real, imaginary);
         }
@@ -122,7 +123,7 @@ pub(crate) fn write_seldom<W: WordSink>(value: &Value, tags: &Tags, inputs: &mut
     }
 }
 
-/// Returns the numbers of a list that is no longer than there is room for.
+/// Collects the numbers of a list that fits into `room`.
 fn collect<'a, T>(values: &[Value], room: &'a mut [T], number: impl Fn(u64) -> T) -> &'a [T] {
     for (slot, value) in room.iter_mut().zip(values) {
         *slot = number(value.payload);
@@ -131,15 +132,15 @@ fn collect<'a, T>(values: &[Value], room: &'a mut [T], number: impl Fn(u64) -> T
 }
 
 /// # Safety
-/// The value is a tensor.
+/// The value is a live tensor.
 #[inline]
 unsafe fn write_tensor(value: &Value, tensors: &Tensors, inputs: &mut InputsRewriter<'_>) {
-    // Nothing can be asked of a tensor that is undefined.
+    // An undefined tensor has no facts.
     if value.payload == tensors.symbols.undefined || value.payload == 0 {
         inputs.other();
         return;
     }
-    // SAFETY: it is a tensor that is defined.
+    // SAFETY: the caller guarantees a live tensor, and it is not undefined.
     match unsafe { TensorFacts::of(value, tensors) } {
         Some(facts) => {
             if wants_storages() {

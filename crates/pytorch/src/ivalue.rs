@@ -1,15 +1,15 @@
-//! One value of torch's, and the lists that values may be.
+//! torch's `IValue`, and the lists that values may contain.
 
 #![expect(
     unsafe_code,
-    reason = "values are read where torch has them, by a layout that was probed"
+    reason = "torch's values are read in place, by the probed layout"
 )]
 
 use std::ffi::c_void;
 
 use crate::layout::Layout;
 
-/// torch's `IValue`: a payload, and a tag that says what it is. The payload of a tensor is the
+/// torch's `IValue`: a payload, and a tag that identifies its kind. The payload of a tensor is the
 /// tensor itself.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -28,60 +28,63 @@ impl Value {
         }
     }
 
-    /// Returns the values of a list, and the type that it says its elements are of.
+    /// Returns the values of a list, and its element type.
     ///
     /// # Safety
-    /// The value is a list, and lives as long as what is returned.
+    /// The value is a list that outlives `'a`, and the layout is that of this torch.
     #[inline]
     pub(crate) unsafe fn list<'a>(&self, layout: &Layout) -> (&'a [Self], u64) {
         let list = self.payload as *const c_void;
-        // SAFETY: by the caller's word there is a list, in which its type lies by the layout.
+        // SAFETY: the caller guarantees a live list, in which the element type lies at the offset
+        // of the layout.
         unsafe {
             let element_type = list.byte_add(layout.list_type).cast::<u64>().read();
             (self.list_values(layout.list_values), element_type)
         }
     }
 
-    /// Returns the values of a list, whose begin and end lie at an offset in it.
+    /// Returns the values of a list. Their begin and end lie at `offset` in it.
     ///
     /// # Safety
-    /// As of [`Value::list`], and the offset is right.
+    /// The value is a list that outlives `'a`, and the pointers to the begin and the end of its
+    /// values lie at `offset`.
     #[inline]
     pub(crate) unsafe fn list_values<'a>(&self, offset: usize) -> &'a [Self] {
         let list = self.payload as *const c_void;
-        // SAFETY: by the caller's word these words lie there.
+        // SAFETY: the caller guarantees a live list with both pointers at `offset`; they delimit
+        // values of the list.
         unsafe {
             let [begin, end] = list.byte_add(offset).cast::<[usize; 2]>().read();
             slice(begin as *const Self, (end - begin) / size_of::<Self>())
         }
     }
 
-    /// Returns the real and the imaginary part of a complex number, which lie at an offset.
+    /// Returns the real and the imaginary part of a complex number. They lie at `offset`.
     ///
     /// # Safety
-    /// The value is a complex number, and the offset is right.
+    /// The value is a live complex number whose parts lie at `offset`.
     pub(crate) unsafe fn complex(&self, offset: usize) -> [f64; 2] {
         let number = self.payload as *const c_void;
-        // SAFETY: by the caller's word both parts lie there.
+        // SAFETY: the caller guarantees that both parts lie at `offset`.
         unsafe { number.byte_add(offset).cast::<[f64; 2]>().read() }
     }
 
-    /// Returns the tensor that the value is, as torch's C interface takes it.
+    /// Returns the value, which is a tensor, as a handle of torch's C interface.
     #[inline]
     pub(crate) fn tensor(&self) -> *const c_void {
         (&raw const self.payload).cast()
     }
 }
 
-/// As [`std::slice::from_raw_parts`], also for no values at no address.
+/// As [`std::slice::from_raw_parts`], but accepts a null pointer and then returns no values.
 ///
 /// # Safety
-/// So many values lie at the address, for as long as what is returned lives.
+/// `begin` is null or points to `len` values that live and are not changed for `'a`.
 #[inline]
 pub(crate) unsafe fn slice<'a, T>(begin: *const T, len: usize) -> &'a [T] {
     if len == 0 || begin.is_null() {
         return &[];
     }
-    // SAFETY: by the caller's word.
+    // SAFETY: `begin` is not null, so the caller guarantees `len` live values.
     unsafe { std::slice::from_raw_parts(begin, len) }
 }

@@ -1,9 +1,9 @@
-//! Results of torch's own collector, read where they lie.
+//! Reads the results of torch's own collector in place.
 //!
-//! A result holds the moment it began at and a vector of events; each event is asked by accessors
-//! that libtorch exports, and that Python's own are made of. How large an event is, is worked out
-//! from a result whose events were counted. Goes to whoever makes a part of it, who compares the
-//! first results with what Python says of them.
+//! A result holds its start time and a vector of events. Each event is read through the accessors
+//! that libtorch exports and that Python's accessors call too. The size of an event follows from a
+//! result with a known number of events. `raw_results` compares the first result with Python's
+//! accessors.
 
 #![expect(
     unsafe_code,
@@ -18,61 +18,78 @@ use crate::ivalue::slice;
 use crate::kineto_symbols::{KinetoSymbols, Text};
 use crate::self_read::read_words;
 
-/// How results lie in memory, and what reads them.
+/// The place of a result in torch's memory.
+///
+/// The binding that holds the result creates it; the start time serves to check the memory.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultInMemory<'a> {
+    address: u64,
+    start_ns: u64,
+    /// The owner keeps the result alive.
+    _owner: PhantomData<&'a ()>,
+}
+
+impl<'a> ResultInMemory<'a> {
+    /// Makes the place of a result that began at `start_ns` and lives as long as `owner`.
+    pub const fn new<T>(address: u64, start_ns: u64, _owner: &'a T) -> Self {
+        Self {
+            address,
+            start_ns,
+            _owner: PhantomData,
+        }
+    }
+}
+
+/// The layout of results, and the accessors that read them.
 #[derive(Clone, Copy)]
-pub struct KinetoLayout {
+pub(crate) struct KinetoLayout {
     symbols: KinetoSymbols,
-    /// The bytes of one event.
+    /// The size of one event in bytes.
     stride: u64,
 }
 
-/// No event is smaller: it holds what it was made of, its stack, its shapes and its types.
+/// An event holds at least its source, stack, shapes and types.
 const SMALLEST_EVENT: u64 = 64;
 const LARGEST_EVENT: u64 = 4096;
 
 impl KinetoLayout {
-    /// Finds the layout from the address of a result whose events were counted, and that began at
-    /// a known moment.
+    /// Finds the layout from a result with a known number of events.
     ///
     /// # Errors
-    /// If the platform is not supported, libtorch lacks an accessor, or what lies there does not
-    /// look like a result.
-    pub fn find(address: u64, count: u64, start_ns: u64) -> Result<Self> {
-        Self::find_with(KinetoSymbols::find()?, address, count, start_ns)
+    /// If the platform is not supported, libtorch lacks an accessor, or the memory does not look
+    /// like a result.
+    pub(crate) fn find(result: ResultInMemory<'_>, count: u64) -> Result<Self> {
+        Self::find_with(KinetoSymbols::find()?, result, count)
     }
 
-    /// As [`KinetoLayout::find`], with accessors that are known.
+    /// As [`KinetoLayout::find`], with known accessors.
     pub(crate) fn find_with(
         symbols: KinetoSymbols,
-        address: u64,
+        result: ResultInMemory<'_>,
         count: u64,
-        start_ns: u64,
     ) -> Result<Self> {
-        let (begin, end) = vector(address, start_ns)?;
+        let (begin, end) = vector(result)?;
         let bytes = end - begin;
         if count < 2 || bytes % count != 0 {
-            return Err(unexpected("its events are not counted right"));
+            return Err(unexpected(
+                "the number of events does not fit their total size",
+            ));
         }
         let stride = bytes / count;
         if !(SMALLEST_EVENT..=LARGEST_EVENT).contains(&stride) || !stride.is_multiple_of(8) {
-            return Err(unexpected("its events are too small or too large"));
+            return Err(unexpected("events have an implausible size"));
         }
         Ok(Self { symbols, stride })
     }
 
-    /// Opens the result at an address, which is borrowed from `owner`.
+    /// Opens a result.
     ///
     /// # Errors
-    /// If it does not look like a result that began at that moment.
-    pub fn open<'a, T>(
-        &self,
-        address: u64,
-        start_ns: u64,
-        _owner: &'a T,
-    ) -> Result<KinetoEvents<'a>> {
-        let (begin, end) = vector(address, start_ns)?;
+    /// If the memory does not look like a result with this start time.
+    pub(crate) fn open<'a>(&self, result: ResultInMemory<'a>) -> Result<KinetoEvents<'a>> {
+        let (begin, end) = vector(result)?;
         if (end - begin) % self.stride != 0 {
-            return Err(unexpected("its events are of another size"));
+            return Err(unexpected("events have another size"));
         }
         Ok(KinetoEvents {
             layout: *self,
@@ -83,88 +100,84 @@ impl KinetoLayout {
     }
 }
 
-/// Returns where the events of a result begin and end.
-fn vector(address: u64, start_ns: u64) -> Result<(u64, u64)> {
-    let words = read_words::<4>(address).ok_or_else(|| unexpected("it cannot be read"))?;
+/// Returns the addresses of the begin and the end of a result's events.
+fn vector(result: ResultInMemory<'_>) -> Result<(u64, u64)> {
+    let words = read_words::<4>(result.address).ok_or_else(|| unexpected("they cannot be read"))?;
     let [start, begin, end, room] = words;
-    if start != start_ns || begin > end || end > room || !begin.is_multiple_of(8) {
-        return Err(unexpected("its events were not found"));
+    if start != result.start_ns || begin > end || end > room || !begin.is_multiple_of(8) {
+        return Err(unexpected("the vector of events was not found"));
     }
     Ok((begin, end))
 }
 
 fn unexpected(what: &str) -> Error {
-    Error::Layout(format!("a result of its collector: {what}"))
+    Error::Layout(format!("results of torch's collector: {what}"))
 }
 
 /// The events of one result.
-pub struct KinetoEvents<'a> {
+pub(crate) struct KinetoEvents<'a> {
     layout: KinetoLayout,
     begin: u64,
     len: usize,
-    /// The events are the result's, which stays while these are used.
+    /// The result owns the events and outlives these.
     _owner: PhantomData<&'a ()>,
 }
 
-/// One event, in the words of torch's accessors.
+/// The facts of one event, by torch's accessors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KinetoEvent {
-    /// When it began and ended, in nanoseconds since the Unix epoch.
-    pub start_ns: u64,
-    /// See `start_ns`.
-    pub end_ns: u64,
-    /// The thread that it began on, by torch's count.
-    pub start_thread: u64,
-    /// The thread that it ended on.
-    pub end_thread: u64,
-    /// The thread of a backward node's forward operator; zero for none.
-    pub forward_thread: u64,
-    /// The kind of scope.
-    pub scope: u8,
-    /// What links forward operators with backward nodes.
-    pub sequence: i64,
-    /// The kind of device.
-    pub device: u8,
-    /// The number of the device, or the process.
-    pub device_index: i32,
-    /// The stream, or the thread by the system's number.
-    pub resource: i64,
-    /// Its own number.
-    pub correlation: u64,
-    /// The number of the scope that asked for it.
-    pub linked: u64,
-    /// Zero for what is no scope; none where torch does not say.
-    pub external: Option<i64>,
-    /// The kind of activity.
-    pub activity: u8,
+pub(crate) struct KinetoEvent {
+    /// The start, in nanoseconds since the Unix epoch.
+    pub(crate) start_ns: u64,
+    /// The end, in nanoseconds since the Unix epoch.
+    pub(crate) end_ns: u64,
+    /// The thread it began on, as torch numbers threads.
+    pub(crate) start_thread: u64,
+    /// The thread it ended on, as torch numbers threads.
+    pub(crate) end_thread: u64,
+    /// The thread of a backward node's forward operator; zero if it has none.
+    pub(crate) forward_thread: u64,
+    /// The number of torch's `RecordScope`.
+    pub(crate) scope: u8,
+    /// The sequence number that links forward operators with backward nodes.
+    pub(crate) sequence: i64,
+    /// The number of the kind of device.
+    pub(crate) device: u8,
+    /// The index of the device, or the process id of an event on the CPU.
+    pub(crate) device_index: i32,
+    /// The stream of a device, or the system's id of a CPU thread.
+    pub(crate) resource: i64,
+    /// The event's own correlation id.
+    pub(crate) correlation: u64,
+    /// The correlation id of the scope that launched it.
+    pub(crate) linked: u64,
+    /// The external id: zero for events that are not scopes, `None` if this torch has no accessor
+    /// for it.
+    pub(crate) external: Option<i64>,
+    /// The number of Kineto's activity type.
+    pub(crate) activity: u8,
     /// Whether it is asynchronous.
-    pub is_async: bool,
-    /// Whether it is kept out of results.
-    pub is_hidden: bool,
-    /// Whether it is a call of Python's.
-    pub is_python: bool,
+    pub(crate) is_async: bool,
+    /// Whether torch hides it from results.
+    pub(crate) is_hidden: bool,
+    /// Whether it is a call of a Python function.
+    pub(crate) is_python: bool,
 }
 
 impl KinetoEvents<'_> {
-    /// Returns how many there are.
-    pub const fn len(&self) -> usize {
+    /// Returns the number of events.
+    pub(crate) const fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns whether there are none.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// Returns one, without its name and stack.
+    /// Returns one event, without its name and stack.
     ///
     /// # Panics
-    /// When there are fewer.
-    pub fn event(&self, index: usize) -> KinetoEvent {
+    /// If there are fewer events.
+    pub(crate) fn event(&self, index: usize) -> KinetoEvent {
         let event = self.address(index);
         let ask = &self.layout.symbols;
-        // SAFETY: the address is of an event of the vector, which lives as long as `self`; the
-        // accessors only read, and have the types that the symbols' names say.
+        // SAFETY: `address` returns an event of the vector, which lives as long as `self`. The
+        // accessors only read, and have the types that their mangled names state.
         unsafe {
             KinetoEvent {
                 start_ns: (ask.start_ns)(event),
@@ -188,35 +201,35 @@ impl KinetoEvents<'_> {
         }
     }
 
-    /// Calls `use_name` with the name of one.
+    /// Calls `use_name` with the name of an event.
     ///
     /// # Panics
-    /// When there are fewer.
-    pub fn with_name<R>(&self, index: usize, use_name: impl FnOnce(&[u8]) -> R) -> R {
+    /// If there are fewer events.
+    pub(crate) fn with_name<R>(&self, index: usize, use_name: impl FnOnce(&[u8]) -> R) -> R {
         let mut name = Text::EMPTY;
-        // SAFETY: as in `event`; a text that is returned is written where it is told to.
+        // SAFETY: as in `event`. A string is returned by writing it into the slot, which is `name`.
         unsafe { (self.layout.symbols.name)(&raw mut name, self.address(index)) };
         let used = use_name(name.bytes());
-        // SAFETY: the text was made just now, by torch, and is not used again.
+        // SAFETY: torch has just created the string, and it is not used again.
         unsafe { name.free(&self.layout.symbols) };
         used
     }
 
-    /// Returns how many bytes an event of memory took, or gave back.
+    /// Returns the number of bytes that a memory event allocated; negative if it freed them.
     ///
     /// # Panics
-    /// When there are fewer.
-    pub fn bytes(&self, index: usize) -> i64 {
+    /// If there are fewer events.
+    pub(crate) fn bytes(&self, index: usize) -> i64 {
         // SAFETY: as in `event`.
         unsafe { (self.layout.symbols.bytes)(self.address(index)) }
     }
 
-    /// Calls `use_frame` with the frames of an event's stack, the innermost first.
+    /// Returns the frames of an event's stack, the innermost first.
     ///
     /// # Panics
-    /// When there are fewer.
-    pub fn stack(&self, index: usize) -> impl DoubleEndedIterator<Item = &[u8]> {
-        // SAFETY: as in `event`; the texts are the event's, and live as long.
+    /// If there are fewer events.
+    pub(crate) fn stack(&self, index: usize) -> impl DoubleEndedIterator<Item = &[u8]> {
+        // SAFETY: as in `event`. The event owns the strings, which live as long as it does.
         let frames: &[Text] = unsafe {
             let frames = (self.layout.symbols.stack)(self.address(index));
             slice(frames.begin.cast(), frames.len)
@@ -267,7 +280,8 @@ mod tests {
         let events = events();
         let result = StandInResult::new(START, &events);
         let find = |address, count, start| {
-            KinetoLayout::find_with(symbols(), address, count, start).is_ok()
+            let result = ResultInMemory::new(address, start, &result);
+            KinetoLayout::find_with(symbols(), result, count).is_ok()
         };
         assert!(find(result.address(), 3, START));
         for (address, count, start) in [

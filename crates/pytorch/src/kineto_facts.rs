@@ -1,7 +1,7 @@
-//! All events of a result at once.
+//! Reads all events of a result at once.
 //!
-//! Events lie all over torch's memory, and whoever asks them mostly waits for it: several threads
-//! wait side by side. Comes from [`KinetoEvents`], goes to whoever makes a part of it.
+//! Events are scattered over torch's memory, and reading them mostly waits for it, so several
+//! threads read in parallel. Takes [`KinetoEvents`]; `raw_results` makes a part of the facts.
 
 use std::num::NonZeroUsize;
 use std::thread;
@@ -10,29 +10,29 @@ use mindprof_model::{StringId, StringTable};
 
 use crate::kineto::{KinetoEvent, KinetoEvents};
 
-/// Events that one more thread is begun for: it takes as long as reading a few hundred of them.
+/// The number of events per thread. Starting a thread costs as much as reading a few hundred.
 const EVENTS_PER_THREAD: usize = 8192;
-/// Beyond these, the memory itself is what all of them wait for.
+/// With more threads, the memory itself is the bottleneck.
 const MOST_THREADS: usize = 8;
 
-/// What a result says of its events, with their names.
-pub struct KinetoFacts {
+/// The facts and names of all events of a result.
+pub(crate) struct KinetoFacts {
     chunks: Vec<Chunk>,
-    /// How many events a chunk has; the last may have fewer.
+    /// The number of events per chunk; the last may have fewer.
     chunk_len: usize,
 }
 
 /// The events that one thread has read.
 struct Chunk {
     events: Vec<KinetoEvent>,
-    /// By event, its name in `strings`.
+    /// For each event, the id of its name in `strings`.
     names: Vec<StringId>,
     strings: StringTable,
 }
 
 impl KinetoFacts {
     /// Reads all events of a result.
-    pub fn read(events: &KinetoEvents<'_>) -> Self {
+    pub(crate) fn read(events: &KinetoEvents<'_>) -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let most = processors.min(MOST_THREADS);
         let threads = events.len().div_ceil(EVENTS_PER_THREAD).clamp(1, most);
@@ -44,7 +44,7 @@ impl KinetoFacts {
         let chunk = |first: usize| Chunk::read(events, first, chunk_len);
         let chunks = thread::scope(|scope| {
             let others = (chunk_len..events.len()).step_by(chunk_len);
-            // Where the system gives no thread, this one reads what that one would have.
+            // If the system refuses to start a thread, this thread reads its chunk.
             let others = others.map(|first| {
                 let started = thread::Builder::new().spawn_scoped(scope, move || chunk(first));
                 (first, started)
@@ -63,14 +63,14 @@ impl KinetoFacts {
     /// Returns one event.
     ///
     /// # Panics
-    /// When there are fewer.
+    /// If there are fewer events.
     #[inline]
-    pub fn event(&self, index: usize) -> &KinetoEvent {
+    pub(crate) fn event(&self, index: usize) -> &KinetoEvent {
         &self.chunks[index / self.chunk_len].events[index % self.chunk_len]
     }
 
-    /// Adds the names of all events to a table, and returns their ids, by event.
-    pub fn names(&self, strings: &mut StringTable) -> Vec<StringId> {
+    /// Interns the names of all events and returns their ids by position.
+    pub(crate) fn names(&self, strings: &mut StringTable) -> Vec<StringId> {
         let count = self.chunks.iter().map(|chunk| chunk.names.len()).sum();
         let mut names = Vec::with_capacity(count);
         for chunk in &self.chunks {

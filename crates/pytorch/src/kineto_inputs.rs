@@ -1,12 +1,11 @@
-//! What events of torch's own collector were given, read where it lies.
+//! Reads the inputs of events of torch's own collector in place.
 //!
-//! An event holds lists side by side: the sizes of its inputs, the names of their types, and the
-//! values of those that are numbers. How a value says what it is, is learnt from events whose
-//! values Python has told of.
+//! An event holds parallel lists: the sizes of its inputs, the names of their types, and the values
+//! of scalars. The tags of values are learnt from events whose inputs are known from Python.
 
 #![expect(
     unsafe_code,
-    reason = "lists and values are read where torch has them, by a layout that was checked"
+    reason = "lists and values are read in place, by a layout that was checked"
 )]
 
 use std::ffi::c_void;
@@ -21,35 +20,39 @@ use crate::kineto_symbols::{Array, Text};
 use crate::layout::{ComplexNumbers, Tags};
 use crate::self_read::read_words;
 
-/// How values tell what they are.
+/// The layout of values: their tags, and where lists hold their elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KinetoValues {
+pub(crate) struct KinetoValues {
     tags: Tags,
-    /// In a list: the address of its first value, and after it that of its end.
+    /// The offset in a list of the pointer to its first value; the pointer to their end follows.
     list_values: usize,
 }
 
-/// A value of which Python has told.
+/// An input that is known by value, from Python's accessors.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KnownValue {
     /// An integer.
     Int(i64),
     /// A floating-point number.
     Float(f64),
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
-    /// A list of integers, at least one.
+    /// A list of at least one integer.
     Ints(Vec<i64>),
-    /// A complex number, by its parts.
+    /// A complex number, by its real and imaginary part.
     Complex(f64, f64),
 }
 
 impl KinetoValues {
-    /// Learns it from values that are known: each with its event, and its position in its inputs.
+    /// Learns the layout from known values, each with the position of its event and its index among
+    /// the inputs.
     ///
     /// # Errors
-    /// If one is not found where it should be, or one kind is not among them.
-    pub fn learn(events: &KinetoEvents<'_>, known: &[(usize, usize, KnownValue)]) -> Result<Self> {
+    /// If a value is not found where it should be, or a kind of value is missing.
+    pub(crate) fn learn(
+        events: &KinetoEvents<'_>,
+        known: &[(usize, usize, KnownValue)],
+    ) -> Result<Self> {
         let (mut int, mut double, mut bool, mut list) = (None, None, None, None);
         let mut complex = None;
         let value = |event, position| {
@@ -62,7 +65,7 @@ impl KinetoValues {
             let (is_same, tag) = match known {
                 KnownValue::Int(number) => (found.payload as i64 == *number, &mut int),
                 KnownValue::Float(number) => (found.payload == number.to_bits(), &mut double),
-                // Of the payload one byte is written.
+                // Only one byte of the payload is set.
                 KnownValue::Bool(truth) => (found.payload as u8 == u8::from(*truth), &mut bool),
                 KnownValue::Ints(_) => (true, &mut list),
                 KnownValue::Complex(real, imaginary) => {
@@ -74,11 +77,11 @@ impl KinetoValues {
                 }
             };
             if !is_same || tag.is_some_and(|tag| tag != found.tag) {
-                return Err(unexpected("a value is another"));
+                return Err(unexpected("a value differs"));
             }
             *tag = Some(found.tag);
         }
-        let lacks = || unexpected("not all kinds of values were there");
+        let lacks = || unexpected("a kind of value is missing from the sample");
         let tags = Tags {
             tensor: u32::MAX,
             int: int.ok_or_else(lacks)?,
@@ -91,12 +94,13 @@ impl KinetoValues {
         for (event, position, known) in known {
             if let KnownValue::Ints(numbers) = known {
                 let offset = find_values(value(*event, *position)?.payload, numbers, tags.int);
-                let offset = offset.ok_or_else(|| unexpected("the values of a list"))?;
+                let offset =
+                    offset.ok_or_else(|| unexpected("the values of a list were not found"))?;
                 if list_values
                     .replace(offset)
                     .is_some_and(|known| known != offset)
                 {
-                    return Err(unexpected("lists differ"));
+                    return Err(unexpected("two lists have different layouts"));
                 }
             }
         }
@@ -105,7 +109,7 @@ impl KinetoValues {
     }
 }
 
-/// Returns where in a list the address of its values lies, if they are these numbers.
+/// Returns the offset in a list of the pointer to its values, if these are the given numbers.
 fn find_values(list: u64, numbers: &[i64], int: u32) -> Option<usize> {
     const WORDS: usize = 8;
     let words = read_words::<WORDS>(list)?;
@@ -125,10 +129,10 @@ fn find_values(list: u64, numbers: &[i64], int: u32) -> Option<usize> {
 }
 
 fn unexpected(what: &str) -> Error {
-    Error::Layout(format!("inputs in a result of its collector: {what}"))
+    Error::Layout(format!("inputs in results of torch's collector: {what}"))
 }
 
-/// A `std::vector` of numbers.
+/// A `std::vector<int64_t>`.
 #[repr(C)]
 struct Numbers {
     begin: *const i64,
@@ -138,12 +142,12 @@ struct Numbers {
 
 impl Numbers {
     fn as_slice(&self) -> &[i64] {
-        // SAFETY: a vector of torch's says where its numbers lie.
+        // SAFETY: `begin` and `end` delimit the elements of a live vector of torch's.
         unsafe { slice(self.begin, (self.end as usize - self.begin as usize) / 8) }
     }
 }
 
-/// A `std::variant` of numbers of a tensor, and of those of each tensor in a list.
+/// A `std::variant` of the numbers of one tensor, or the numbers of each tensor of a list.
 #[repr(C)]
 struct Nested {
     begin: *const c_void,
@@ -153,12 +157,12 @@ struct Nested {
 }
 
 impl Nested {
-    /// Returns the numbers of a tensor, or none if they are those of a list.
+    /// Returns the numbers of one tensor; none if it holds those of a list.
     fn one(&self) -> &[i64] {
         if self.kind != 0 {
             return &[];
         }
-        // SAFETY: the kind says that it is a vector of numbers.
+        // SAFETY: the index of the variant says that it holds a live vector of numbers.
         unsafe {
             slice(
                 self.begin.cast(),
@@ -167,44 +171,45 @@ impl Nested {
         }
     }
 
-    /// Returns the numbers of each tensor in a list, or none if they are those of one tensor.
+    /// Returns the numbers of each tensor of a list; none if it holds those of one tensor.
     fn each(&self) -> &[Numbers] {
         if self.kind != 1 {
             return &[];
         }
         let bytes = self.end as usize - self.begin as usize;
-        // SAFETY: the kind says that it is a vector of vectors.
+        // SAFETY: the index of the variant says that it holds a live vector of vectors.
         unsafe { slice(self.begin.cast(), bytes / size_of::<Numbers>()) }
     }
 }
 
-/// What one event was given.
-pub struct KinetoInputs<'a> {
+/// The inputs of one event, borrowed from it.
+pub(crate) struct KinetoInputs<'a> {
     dims: &'a [Numbers],
     types: &'a [Text],
     values: &'a [Value],
-    /// As `dims`, with those of each tensor where a list of them was given; from torch 2.15 on.
+    /// As `dims`, but for a list of tensors with the dims of each. torch has it from 2.15 on.
     nested_dims: &'a [Nested],
     nested_strides: &'a [Nested],
 }
 
 impl KinetoEvents<'_> {
-    /// Returns whether one was given values by keyword, which only Python tells.
+    /// Returns whether an event has keyword arguments, which only Python's accessors tell.
     ///
     /// # Panics
-    /// When there are fewer.
-    pub fn has_keywords(&self, index: usize) -> bool {
-        // SAFETY: the accessor only reads.
+    /// If there are fewer events.
+    pub(crate) fn has_keywords(&self, index: usize) -> bool {
+        // SAFETY: `address` returns a live event, which the accessor only reads.
         unsafe { (self.symbols().has_keywords)(self.address(index)) != 0 }
     }
 
-    /// Returns what one was given.
+    /// Returns the inputs of an event.
     ///
     /// # Panics
-    /// When there are fewer.
-    pub fn inputs(&self, index: usize) -> KinetoInputs<'_> {
+    /// If there are fewer events.
+    pub(crate) fn inputs(&self, index: usize) -> KinetoInputs<'_> {
         let (event, ask) = (self.address(index), self.symbols());
-        // SAFETY: the accessors only read; what they return is the event's, and lives as long.
+        // SAFETY: `address` returns a live event, which the accessors only read. The event owns the
+        // returned lists, whose elements have these types.
         unsafe {
             KinetoInputs {
                 dims: list((ask.dims)(event)),
@@ -220,27 +225,25 @@ impl KinetoEvents<'_> {
 }
 
 /// # Safety
-/// Values of type `T` lie there, for as long as what is returned lives.
+/// The array holds values of type `T` that live for `'a`.
 unsafe fn list<'a, T>(array: Array) -> &'a [T] {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees `len` live values of type `T`.
     unsafe { slice(array.begin.cast(), array.len) }
 }
 
 impl<'a> KinetoInputs<'a> {
-    /// Writes them; `dtype_of` knows the names of types.
-    pub fn write(
-        &self,
-        layout: &KinetoValues,
-        dtype_of: impl Fn(&str) -> DType,
-        inputs: &mut InputsEncoder,
-    ) {
+    /// Encodes them.
+    pub(crate) fn write(&self, layout: &KinetoValues, inputs: &mut InputsEncoder) {
         for (index, dims) in self.dims.iter().enumerate() {
             let kind = self.types.get(index).map_or(&b""[..], Text::bytes);
             match (kind, self.values.get(index)) {
                 (b"TensorList", _) => self.write_list(index, inputs),
                 (b"Scalar" | b"ScalarList", Some(value)) => layout.write(value, inputs),
                 _ => {
-                    let (dims, dtype) = (dims.as_slice(), std::str::from_utf8(kind).map(&dtype_of));
+                    let (dims, dtype) = (
+                        dims.as_slice(),
+                        std::str::from_utf8(kind).map(DType::from_cpp_name),
+                    );
                     let strides = self.nested_strides.get(index).map_or(&[][..], Nested::one);
                     match dtype.unwrap_or(DType::Unknown) {
                         DType::Unknown if dims.is_empty() => inputs.other(),
@@ -251,7 +254,7 @@ impl<'a> KinetoInputs<'a> {
         }
     }
 
-    /// Writes a list of tensors, whose types are not told.
+    /// Encodes a list of tensors, whose types torch does not tell.
     fn write_list(&self, index: usize, inputs: &mut InputsEncoder) {
         let each = |nested: &'a [Nested]| nested.get(index).map_or(&[][..], Nested::each);
         let (dims, strides) = (each(self.nested_dims), each(self.nested_strides));
@@ -271,7 +274,8 @@ impl KinetoValues {
             tag if tag == tags.double => inputs.float(f64::from_bits(value.payload)),
             tag if tag == tags.bool => inputs.bool(value.payload as u8 != 0),
             tag if tag == tags.list => {
-                // SAFETY: the tag says that the value is a list, which the event holds.
+                // SAFETY: the tag identifies a list, which the event keeps alive, and the offset
+                // was learnt.
                 let values = unsafe { value.list_values(self.list_values) };
                 write_numbers(values, tags, inputs);
             }
@@ -280,7 +284,8 @@ impl KinetoValues {
     }
 }
 
-/// Of some strides, those that are missing are zero, so that no dim is lost for them.
+/// Encodes a tensor. If there are fewer strides than dims, the missing ones are zero, so that no
+/// dim is lost.
 fn write_tensor(dtype: DType, dims: &[i64], strides: &[i64], inputs: &mut InputsEncoder) {
     const ROOM: usize = 16;
     let size = |index: usize| dims[index] as usize;

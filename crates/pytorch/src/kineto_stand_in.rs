@@ -1,16 +1,16 @@
-//! A result as torch's collector would hand it over, made of our own objects: for tests.
+//! A stand-in for results of torch's collector, made of our own objects, for tests.
 
 #![expect(
     unsafe_code,
-    reason = "accessors get addresses of events, as torch's do"
+    reason = "accessors take addresses of events, as torch's do"
 )]
 
 use std::ffi::c_void;
 
-use crate::kineto::{KinetoEvents, KinetoLayout};
+use crate::kineto::{KinetoEvents, KinetoLayout, ResultInMemory};
 use crate::kineto_symbols::{Array, KinetoSymbols, Text};
 
-/// An event, asked by the functions below.
+/// An event that the accessors below read.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct StandInEvent {
@@ -24,7 +24,7 @@ pub(crate) struct StandInEvent {
 }
 
 impl StandInEvent {
-    /// Returns one that was given nothing.
+    /// Returns an event without inputs.
     pub(crate) const fn new(start_ns: u64, name: &'static str) -> Self {
         Self {
             start_ns,
@@ -38,7 +38,7 @@ impl StandInEvent {
     }
 }
 
-/// The result that holds some events: the moment it began at, and where they begin and end.
+/// A result: its start time, and the begin and end of its events.
 #[repr(C)]
 pub(crate) struct StandInResult<'a> {
     start_ns: u64,
@@ -60,16 +60,21 @@ impl<'a> StandInResult<'a> {
         std::ptr::from_ref(self) as u64
     }
 
-    /// Opens it as one of torch's.
+    /// Returns its place in memory.
+    pub(crate) fn place(&self) -> ResultInMemory<'_> {
+        ResultInMemory::new(self.address(), self.start_ns, self)
+    }
+
+    /// Opens it as a result of torch's.
     pub(crate) fn open(&self) -> KinetoEvents<'_> {
         let count = self.events.len() as u64;
-        let layout = KinetoLayout::find_with(symbols(), self.address(), count, self.start_ns);
-        let opened = layout.and_then(|layout| layout.open(self.address(), self.start_ns, self));
-        opened.expect("it is laid out as torch's are")
+        let layout = KinetoLayout::find_with(symbols(), self.place(), count);
+        let opened = layout.and_then(|layout| layout.open(self.place()));
+        opened.expect("it has the layout of torch's results")
     }
 }
 
-/// The accessors of such events.
+/// Returns the accessors of such events.
 pub(crate) fn symbols() -> KinetoSymbols {
     KinetoSymbols {
         start_ns,
@@ -103,16 +108,16 @@ pub(crate) fn symbols() -> KinetoSymbols {
 }
 
 /// # Safety
-/// The address is of an event.
+/// The address is that of a live event.
 unsafe fn event<'a>(event: *const c_void) -> &'a StandInEvent {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees a live event.
     unsafe { &*event.cast() }
 }
 
 macro_rules! accessors {
     ($($field:ident: $kind:ty),*) => {$(
         unsafe extern "C" fn $field(address: *const c_void) -> $kind {
-            // SAFETY: torch's accessors are called with events alone.
+            // SAFETY: accessors are called only with events.
             unsafe { event(address) }.$field
         }
     )*};
@@ -141,9 +146,9 @@ unsafe extern "C" fn nothing(_event: *const c_void) -> Array {
     Array::EMPTY
 }
 
-/// Writes a text whose bytes are allocated, as those of long names are.
+/// Writes a string whose bytes are allocated, as those of long names are.
 unsafe extern "C" fn name(text: *mut Text, address: *const c_void) -> *mut Text {
-    // SAFETY: as of the other accessors; the place for the text is the caller's.
+    // SAFETY: accessors are called only with events, and `text` is the caller's return slot.
     unsafe {
         let name = event(address).name;
         let bytes = libc::malloc(name.len().max(1)).cast::<u8>();
@@ -154,6 +159,6 @@ unsafe extern "C" fn name(text: *mut Text, address: *const c_void) -> *mut Text 
 }
 
 unsafe extern "C" fn delete(bytes: *mut c_void) {
-    // SAFETY: `name` has allocated it.
+    // SAFETY: `name` has allocated the bytes.
     unsafe { libc::free(bytes) };
 }

@@ -1,4 +1,4 @@
-//! The accessors of the events of torch's own collector, found by name in the running process.
+//! The accessors of the events of torch's own collector, looked up by name in the running process.
 
 #![expect(
     unsafe_code,
@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::ivalue::slice;
 use crate::symbols::{LookUp, function, global, libraries};
 
-/// A number of an event.
+/// An accessor: a const method without arguments.
 type Accessor<T> = unsafe extern "C" fn(event: *const c_void) -> T;
 
-/// The accessors.
+/// The accessors, and the `delete` that frees their strings.
 #[derive(Clone, Copy)]
 pub(crate) struct KinetoSymbols {
     pub(crate) start_ns: Accessor<u64>,
@@ -29,11 +29,11 @@ pub(crate) struct KinetoSymbols {
     pub(crate) resource: Accessor<i64>,
     pub(crate) correlation: Accessor<u64>,
     pub(crate) linked: Accessor<u64>,
-    /// From torch 2.15 on.
+    /// torch has it from 2.15 on.
     pub(crate) external: Option<Accessor<i64>>,
     pub(crate) activity: Accessor<u8>,
     pub(crate) is_async: Accessor<u8>,
-    /// Not in torch 2.7.
+    /// torch 2.7 does not have it.
     pub(crate) is_hidden: Option<Accessor<u8>>,
     pub(crate) is_python: Accessor<u8>,
     pub(crate) bytes: Accessor<i64>,
@@ -42,16 +42,16 @@ pub(crate) struct KinetoSymbols {
     pub(crate) types: Accessor<Array>,
     pub(crate) values: Accessor<Array>,
     pub(crate) has_keywords: Accessor<u8>,
-    /// From torch 2.15 on.
+    /// torch has it from 2.15 on.
     pub(crate) nested_dims: Option<Accessor<Array>>,
-    /// See `nested_dims`.
+    /// torch has it from 2.15 on.
     pub(crate) nested_strides: Option<Accessor<Array>>,
-    /// Writes a text where it is told to, and returns that place.
+    /// Writes the string into its first argument and returns that.
     pub(crate) name: unsafe extern "C" fn(*mut Text, event: *const c_void) -> *mut Text,
     pub(crate) delete: unsafe extern "C" fn(*mut c_void),
 }
 
-/// A `std::string`: where its bytes lie, how many they are, and room for a few of them.
+/// A `std::string` of libstdc++: a pointer to its bytes, their number, and room for a few of them.
 #[repr(C)]
 pub(crate) struct Text {
     begin: *const u8,
@@ -59,7 +59,7 @@ pub(crate) struct Text {
     room: [u64; 2],
 }
 
-/// An `ArrayRef`: where its elements lie, and how many they are.
+/// An `ArrayRef`: a pointer to its elements, and their number.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Array {
@@ -86,15 +86,15 @@ impl KinetoSymbols {
     /// Finds the accessors in the libtorch of this process.
     ///
     /// # Errors
-    /// If the platform is not supported, libtorch is not loaded, or lacks one.
+    /// If the platform is not supported, libtorch is not loaded, or it lacks an accessor.
     pub(crate) fn find() -> Result<Self> {
         let libraries = libraries()?;
-        // SAFETY: the names are looked up in torch's own libraries.
+        // SAFETY: the names are looked up in torch's own libraries, which are never unloaded.
         unsafe { Self::resolve(&|name| libraries.iter().find_map(|library| library.get(name))) }
     }
 
     /// # Safety
-    /// What is found under a name is what torch has under it, and stays.
+    /// The address found for a name is that of torch's symbol, and stays valid.
     unsafe fn resolve(look_up: LookUp<'_>) -> Result<Self> {
         macro_rules! accessor {
             ($name:literal) => {
@@ -111,8 +111,8 @@ impl KinetoSymbols {
                 )
             };
         }
-        // SAFETY: the names say of what class the functions are and that they take nothing else;
-        // what they return is as torch's header has it in all versions that have the name.
+        // SAFETY: the mangled names state the class and that there are no further arguments. The
+        // return types are those of torch's header in all versions that have the name.
         unsafe {
             Ok(Self {
                 start_ns: accessor!("7startNs")?,
@@ -148,7 +148,7 @@ impl KinetoSymbols {
 }
 
 impl Text {
-    /// A place for a text.
+    /// An empty slot for a returned string.
     pub(crate) const EMPTY: Self = Self {
         begin: std::ptr::null(),
         len: 0,
@@ -163,19 +163,19 @@ impl Text {
 
     /// Returns its bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: a text of torch's says where its bytes lie; an empty one of ours says nowhere.
+        // SAFETY: a string of torch's points to `len` live bytes; `EMPTY` has a null pointer.
         unsafe { slice(self.begin, self.len) }
     }
 
-    /// Gives back what the text holds.
+    /// Frees the bytes of the string.
     ///
     /// # Safety
-    /// torch made it, nobody has freed it, and nobody uses it from now on.
+    /// torch created the string, it has not been freed, and it is not used again.
     pub(crate) unsafe fn free(&mut self, symbols: &KinetoSymbols) {
         let own_room = (&raw const self.room).cast();
         if !self.begin.is_null() && self.begin != own_room {
-            // SAFETY: what does not lie in the text itself was allocated for it, by the `new` that
-            // this `delete` belongs to.
+            // SAFETY: bytes outside the string itself were allocated for it by the `new` that
+            // belongs to this `delete`.
             unsafe { (symbols.delete)(self.begin.cast_mut().cast()) };
         }
         *self = Self::EMPTY;

@@ -1,23 +1,24 @@
-//! Where in torch's objects the facts lie that an observer needs. Found by `probe`, read by
-//! `callbacks` and `inputs`.
+//! The offsets of facts in torch's objects. `probe` finds them; `callbacks` and `inputs` read by
+//! them.
 
-/// How many bytes of a `RecordFunction` are looked at; it has 344 in torch 2.7 to 2.15.
+/// The size in bytes of a `RecordFunction` in torch 2.7 to 2.15.
 pub(crate) const RECORD_BYTES: usize = 344;
 
-/// Offsets in bytes within torch's objects, and the tags of its values.
+/// Byte offsets in torch's objects, and the tags of its values. [`Probe`](crate::Probe) finds them,
+/// because they differ between builds of torch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// In a `RecordFunction`: the byte that says what kind of scope it is.
+    /// In a `RecordFunction`: the byte with the kind of scope.
     pub scope: usize,
-    /// In a `RecordFunction`: the sequence number, -1 for none.
+    /// In a `RecordFunction`: the sequence number, -1 if it has none.
     pub sequence: usize,
-    /// In a `RecordFunction`: the thread of the forward operator, zero for none.
+    /// In a `RecordFunction`: the thread of the forward operator, zero if it has none.
     pub forward_thread: usize,
-    /// In a `RecordFunction`: the address of the inputs, and after it how many there are.
+    /// In a `RecordFunction`: the address of the inputs, followed by their number.
     pub inputs: usize,
-    /// How values tell what they are.
+    /// The tags of values.
     pub tags: Tags,
-    /// In a list: the address of its first value, and after it that of its end.
+    /// In a list: the address of its first value, followed by that of their end.
     pub list_values: usize,
     /// In a list: its element type.
     pub list_type: usize,
@@ -25,7 +26,8 @@ pub struct Layout {
     pub tensor_type: u64,
 }
 
-/// The numbers by which a value tells its kind.
+/// The tags that identify the kind of a value. They are numbered differently in different versions
+/// of torch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tags {
     /// A tensor.
@@ -34,28 +36,28 @@ pub struct Tags {
     pub int: u32,
     /// A floating-point number.
     pub double: u32,
-    /// A truth value.
+    /// A Boolean.
     pub bool: u32,
     /// A list.
     pub list: u32,
-    /// A complex number, if one was found.
+    /// A complex number, if the probe found one.
     pub complex: Option<ComplexNumbers>,
 }
 
-/// How complex numbers lie in memory: a value points to one.
+/// The layout of complex numbers, which values point to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComplexNumbers {
-    /// The number by which a value tells that it is one.
+    /// The tag of complex numbers.
     pub tag: u32,
-    /// Behind the address that a value has: the real part, and after it the imaginary one.
+    /// The offset, from the address in the value, of the real part; the imaginary part follows.
     pub offset: usize,
 }
 
 impl ComplexNumbers {
-    /// So many words behind the address of one are looked at: no more than it has.
+    /// How many words behind the address are examined: no more than a complex number has.
     pub(crate) const WORDS: usize = 4;
 
-    /// Finds a number that is known among the words behind the address of a value with a tag.
+    /// Finds a known number among the words behind the address of a value with a tag.
     pub(crate) fn find(
         tag: u32,
         words: [u64; Self::WORDS],
@@ -68,7 +70,7 @@ impl ComplexNumbers {
     }
 }
 
-/// What kind of code a `RecordFunction` is around, as torch numbers it.
+/// The kinds of scopes, as numbered by torch's `RecordScope`.
 pub(crate) mod record_scope {
     pub(crate) const FUNCTION: u8 = 0;
     pub(crate) const BACKWARD_FUNCTION: u8 = 1;

@@ -1,10 +1,10 @@
-//! The real torch as a host: its operators, ranges and allocations, by an observer of its own kind.
+//! torch as a framework: its operators, ranges and allocations, recorded by an observer that
+//! libtorch calls itself.
 //!
-//! libtorch is found in the running process, never linked: [`Symbols`] looks its functions up,
-//! [`Probe`] finds out, on operators that the caller runs, where in torch's objects the facts lie,
-//! and [`Observer`] then hears of every operator and opens the recorder's scopes for it. What is
-//! not as expected ends in an [`Error`], before anything is attached. Where torch's own collector
-//! records instead, [`KinetoLayout`] reads what it hands over.
+//! libtorch is found in the running process and never linked. [`Symbols`] looks up its functions,
+//! [`Probe`] finds the facts in torch's objects with operators that the caller runs, and
+//! [`Observer`] opens the recorder's scopes. Anything unexpected is an [`Error`] before anything is
+//! attached. [`read_raw_results`] reads the results of torch's own collector.
 
 mod callbacks;
 mod context;
@@ -22,6 +22,7 @@ mod memory;
 mod names;
 mod observer;
 mod probe;
+mod raw_results;
 mod roles;
 mod samples;
 mod self_read;
@@ -36,13 +37,16 @@ mod tests;
 mod threads;
 
 pub use error::{Error, Result};
-pub use kineto::{KinetoEvent, KinetoEvents, KinetoLayout};
-pub use kineto_facts::KinetoFacts;
-pub use kineto_inputs::{KinetoInputs, KinetoValues, KnownValue};
+pub use kineto::ResultInMemory;
+pub use kineto_inputs::KnownValue;
 pub use layout::Layout;
 pub use memory::MemoryReport;
 pub use observer::{Attachment, Observer, Wanted};
 pub use probe::{Facts, Probe};
+pub use raw_results::{
+    NativeEvents, NativeLayout, RawEvent, RawEvents, RawResults, ReadOptions, ReferenceEvents,
+    ThreadIdentity, read_raw_results,
+};
 pub use self_read::read_words;
 pub use symbols::Symbols;
 pub use tensor_samples::TensorSamples;

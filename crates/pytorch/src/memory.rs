@@ -1,15 +1,15 @@
-//! Allocations: an object that torch takes for a profiler's, in the slot of the thread where torch
-//! looks for whom to tell.
+//! Records allocations through a fake profiler object in torch's thread-local debug-info slot, to
+//! which allocators report.
 //!
-//! The slot is also that of torch's own profiler, which takes what it finds there for its own: ours
-//! goes in only while the slot is empty, is padded with zeros, and answers every question with
-//! zero; torch then refuses to start its profiler on this thread, with its usual words. The object
-//! is one for the process and is never freed: threads that work for this one have it too, and may
-//! tell it of memory at any time.
+//! torch's own profiler uses the same slot and takes any object in it for its own. Ours therefore
+//! goes in only while the slot is empty, is padded with zeros, and returns zero from every method;
+//! torch then refuses to start its profiler on this thread, with its usual error. There is one
+//! object per process, and it is never freed: worker threads inherit it and may report to it at any
+//! time.
 
 #![expect(
     unsafe_code,
-    reason = "torch calls the object's functions, and keeps it by a pointer of C++"
+    reason = "torch calls the object's virtual functions and keeps a pointer to it"
 )]
 
 use std::cell::{Cell, OnceCell};
@@ -26,8 +26,8 @@ use crate::symbols::{MemorySymbols, SharedPointer, Symbols};
 
 type Function = unsafe extern "C" fn(*const Reporter) -> usize;
 
-/// The functions of torch's `MemoryReportingInfoBase`, in its order, and after them room for those
-/// of classes that torch may take the object for.
+/// The virtual table of torch's `MemoryReportingInfoBase`, followed by entries for the classes that
+/// torch may take the object for.
 #[repr(C)]
 struct Table {
     destructors: [Function; 2],
@@ -37,7 +37,8 @@ struct Table {
     further: [Function; 16],
 }
 
-/// The object. Zeros follow its table: for a profiler they say that it is disabled.
+/// The object. Zeros follow its virtual table: read as a profiler's fields, they say that it is
+/// disabled.
 #[repr(C)]
 struct Reporter {
     table: &'static Table,
@@ -65,8 +66,8 @@ unsafe extern "C" fn is_enabled(_reporter: *const Reporter) -> bool {
     is_profiling() || (CHECKS.load(Ordering::Relaxed) != 0 && CHECKED_BYTES.get() != 0)
 }
 
-/// Is called by torch's allocators on whichever thread has the object. The device comes as two
-/// bytes, its kind first, which is zero for the host.
+/// Called by torch's allocators on any thread that has the object. `device` is two bytes, the first
+/// of which is the kind of device, zero for the CPU.
 unsafe extern "C" fn report_usage(
     _reporter: *const Reporter,
     address: u64,
@@ -81,12 +82,11 @@ unsafe extern "C" fn report_usage(
     if CHECKS.load(Ordering::Relaxed) != 0 && is_checked(bytes) {
         return;
     }
-    // A panic never reaches torch: what it was about is not told.
+    // A panic never reaches torch; the allocation is then not recorded.
     let _ = catch_unwind(|| memory(address, bytes, || total));
 }
 
-/// Returns whether what is told of is the block that a check takes or gives back, which is no block
-/// of the program's.
+/// Returns whether this is the block of a running check, which is not the program's.
 #[cold]
 fn is_checked(bytes: i64) -> bool {
     if bytes == 0 || CHECKED_BYTES.get() != bytes {
@@ -96,36 +96,36 @@ fn is_checked(bytes: i64) -> bool {
     true
 }
 
-/// On how many threads it is checked that memory is told of: asking that is cheaper than asking for
-/// the thread's own. Relaxed, because the thread that checks sees what it has counted itself.
+/// How many threads are running a check. Reading it is cheaper than reading the thread-local.
+/// Relaxed, because the checking thread sees its own increment.
 static CHECKS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// While it is checked that memory is told of: of how many bytes; below zero once it was, as
-    /// the block is told of when it is given back.
+    /// The number of bytes that a running check expects; negated once they were reported, because
+    /// the block is reported again when it is freed.
     static CHECKED_BYTES: Cell<i64> = const { Cell::new(0) };
 
-    /// How many sessions want the memory of this thread.
+    /// How many sessions record the memory of this thread.
     static USERS: OnceCell<Arc<AtomicUsize>> = const { OnceCell::new() };
 }
 
-/// What became of the wish to hear of a thread's memory. Ends with it.
+/// The outcome of a request for a thread's allocations. Dropping it ends the reports.
 #[derive(Debug)]
 pub enum MemoryReport {
-    /// It is told of.
+    /// Allocations are reported.
     Heard {
-        /// Of which thread.
+        /// The thread whose slot was filled.
         thread: ThreadKey,
-        /// By whom else it is wanted.
+        /// How many sessions use the slot.
         users: Arc<AtomicUsize>,
-        /// How to stop it.
+        /// The functions that empty the slot.
         symbols: SlotSymbols,
     },
-    /// Another profiler has the slot of the thread.
+    /// Another profiler occupies the slot of the thread.
     SlotTaken,
 }
 
-/// The functions around a thread's slot.
+/// The functions that access a thread's slot.
 #[derive(Clone, Copy)]
 pub struct SlotSymbols(MemorySymbols);
 
@@ -135,7 +135,7 @@ impl std::fmt::Debug for SlotSymbols {
     }
 }
 
-/// Has memory of the calling thread told to the recorder.
+/// Makes torch report the calling thread's allocations to the recorder.
 pub(crate) fn report(symbols: &Symbols) -> Result<MemoryReport> {
     let slot = SlotSymbols(
         symbols
@@ -145,11 +145,11 @@ pub(crate) fn report(symbols: &Symbols) -> Result<MemoryReport> {
     let users = USERS.with(|users| Arc::clone(users.get_or_init(Arc::default)));
     match slot.owner() {
         Owner::Nobody => slot.push(),
-        // Of another session, or of one that ended on another thread.
+        // Pushed by another session, or by one that ended on another thread.
         Owner::Us => {}
         Owner::Another => return Ok(MemoryReport::SlotTaken),
     }
-    // Relaxed: it is read and changed with Python's lock held.
+    // Relaxed: it is accessed with Python's lock held.
     users.fetch_add(1, Ordering::Relaxed);
     Ok(MemoryReport::Heard {
         thread: ThreadKey::current(),
@@ -158,15 +158,15 @@ pub(crate) fn report(symbols: &Symbols) -> Result<MemoryReport> {
     })
 }
 
-/// Checks, with an allocation of so many bytes that `allocate` makes, that memory is told of.
+/// Checks that torch reports an allocation of `bytes` bytes, which `allocate` makes.
 ///
 /// # Errors
-/// If it is not, or if the slot of this thread is taken.
+/// If it is not reported, or if the slot of this thread is occupied.
 pub(crate) fn check(symbols: &Symbols, bytes: i64, allocate: impl FnOnce()) -> Result<()> {
     let report = report(symbols)?;
     if matches!(report, MemoryReport::SlotTaken) {
         return Err(Error::Layout(
-            "another profiler has this thread, so that memory cannot be checked".to_owned(),
+            "another profiler occupies this thread, so memory cannot be checked".to_owned(),
         ));
     }
     CHECKED_BYTES.set(bytes);
@@ -178,7 +178,7 @@ pub(crate) fn check(symbols: &Symbols, bytes: i64, allocate: impl FnOnce()) -> R
     if was_heard {
         Ok(())
     } else {
-        Err(Error::Layout("an allocation was not told of".to_owned()))
+        Err(Error::Layout("an allocation was not reported".to_owned()))
     }
 }
 
@@ -193,15 +193,15 @@ impl Drop for MemoryReport {
             return;
         };
         let is_last = users.fetch_sub(1, Ordering::Relaxed) == 1;
-        // A slot can be emptied on its own thread alone. Elsewhere the object stays, and tells the
-        // recorder nothing while nothing is recorded.
+        // A slot can be emptied only on its own thread. On others the object stays; while nothing
+        // is recorded, it ignores reports.
         if is_last && *thread == ThreadKey::current() {
             symbols.pop();
         }
     }
 }
 
-/// Who has the slot of a thread.
+/// The owner of a thread's slot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Nobody,
@@ -211,7 +211,7 @@ enum Owner {
 
 impl SlotSymbols {
     fn owner(&self) -> Owner {
-        // SAFETY: the function looks at this thread's slots and throws nothing.
+        // SAFETY: the function reads this thread's slots and does not throw.
         let found = unsafe { (self.0.get)(self.0.kind) };
         if found.is_null() {
             Owner::Nobody
@@ -223,31 +223,34 @@ impl SlotSymbols {
     }
 
     fn push(&self) {
-        // Without a control block nobody counts its owners, and nobody frees it.
+        // Without a control block, owners are not counted and the object is never freed.
         let pointer = SharedPointer {
             object: (&raw const REPORTER).cast(),
             ..SharedPointer::NULL
         };
-        // SAFETY: a class that is not trivial is passed by its address, and stays the caller's.
+        // SAFETY: C++ passes a non-trivial class by address, and the caller keeps it, as `pointer`
+        // does here. The object is static.
         unsafe { (self.0.push)(self.0.kind, &raw const pointer) };
     }
 
-    /// Empties the slot, if ours was the last that was pushed: else torch's function would throw.
+    /// Empties the slot, but only if our object was pushed last, because torch's function throws
+    /// otherwise.
     fn pop(&self) {
         if self.owner() != Owner::Us || !self.is_last_pushed() {
             return;
         }
         let mut popped = SharedPointer::NULL;
-        // SAFETY: the last that was pushed is of this kind. What is returned owns nothing.
+        // SAFETY: the last entry is of this kind, so the function does not throw. The returned
+        // pointer has no control block and owns nothing.
         unsafe { (self.0.pop)(&raw mut popped, self.0.kind) };
     }
 
     fn is_last_pushed(&self) -> bool {
         let mut current = SharedPointer::NULL;
         // SAFETY: the function returns one more owner of the thread's newest entry, which begins
-        // with a pointer to the object that was pushed. The thread itself is an owner too, so that
-        // this one is never the last, and is taken off the count where the control block has it:
-        // after its table.
+        // with a pointer to the pushed object. The thread is an owner too, so ours is never the
+        // last: it is released by decrementing the count, which follows the virtual table of the
+        // control block.
         unsafe {
             (self.0.current)(&raw mut current);
             if current.object.is_null() {

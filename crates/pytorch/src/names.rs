@@ -1,11 +1,10 @@
-//! The recorder's names of torch's operators, by where torch has their texts.
+//! Caches the recorder's names of torch's operators by the addresses of their strings.
 //!
-//! An operator's name lies in its schema, mostly for as long as the process lives, and is asked for
-//! again and again: its address is looked up first, and what lies there is compared, so that a
-//! schema that is gone and another in its place are told apart. Texts of ranges and of backward
-//! nodes are of the moment, and are names of the recording.
+//! The name of an operator lies in its schema, usually for the life of the process. It is found by
+//! address, and the bytes are compared, in case a schema was freed and another took its place.
+//! Names of ranges and backward nodes are temporary and are not cached.
 
-#![expect(unsafe_code, reason = "torch hands texts out as addresses")]
+#![expect(unsafe_code, reason = "torch passes strings as addresses")]
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
@@ -13,11 +12,11 @@ use std::ffi::{CStr, CString, c_char};
 use mindprof_record::{Name, NameKind};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-/// So many operators a thread finds without a look at the recorder's table. There are a few
-/// thousand; more come of schemas that come and go.
+/// How many operators a thread caches. torch has a few thousand; more come from schemas that are
+/// created and destroyed.
 const MOST_KNOWN: usize = 8192;
 
-/// The operators that one thread has met, by their addresses.
+/// The operators that one thread has seen, by address.
 #[derive(Debug)]
 pub(crate) struct KnownNames(RefCell<FxHashMap<usize, KnownName>>);
 
@@ -32,25 +31,26 @@ impl KnownNames {
         Self(RefCell::new(FxHashMap::with_hasher(FxBuildHasher)))
     }
 
-    /// Returns the name of the operator whose text lies at `address`, if the thread has met it.
+    /// Returns the name of the operator whose string lies at `address`, if it is cached.
     ///
     /// # Safety
-    /// A text that ends in a zero lies there.
+    /// A NUL-terminated string lies at `address`.
     #[inline]
     pub(crate) unsafe fn find(&self, address: *const c_char) -> Option<Name> {
         let known = self.0.try_borrow().ok()?;
         let known = known.get(&(address as usize))?;
-        // SAFETY: both texts end in a zero.
+        // SAFETY: the caller guarantees a NUL-terminated string at `address`, and a `CString` is
+        // one.
         unsafe { are_equal(known.text.as_ptr(), address) }.then_some(known.name)
     }
 
-    /// Adds the operator whose text lies at `address`.
+    /// Adds the operator whose string lies at `address`.
     ///
     /// # Safety
-    /// As of [`KnownNames::find`].
+    /// As for [`KnownNames::find`].
     #[cold]
     pub(crate) unsafe fn add(&self, address: *const c_char) -> Name {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a NUL-terminated string at `address`.
         let text = unsafe { CStr::from_ptr(address) };
         let name = Name::intern(&text.to_string_lossy(), NameKind::Operator);
         if let Ok(mut known) = self.0.try_borrow_mut() {
@@ -64,19 +64,19 @@ impl KnownNames {
     }
 }
 
-/// Returns whether two texts are equal.
+/// Returns whether two strings are equal.
 ///
 /// # Safety
-/// Both end in a zero.
+/// Both are NUL-terminated.
 #[inline]
 unsafe fn are_equal(one: *const c_char, other: *const c_char) -> bool {
     #[cfg(unix)]
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees two NUL-terminated strings.
     unsafe {
         libc::strcmp(one, other) == 0
     }
     #[cfg(not(unix))]
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees two NUL-terminated strings.
     unsafe {
         CStr::from_ptr(one) == CStr::from_ptr(other)
     }
@@ -91,7 +91,7 @@ mod tests {
         let known = KnownNames::new();
         let mut text = *b"aten::one\0";
         let address = text.as_mut_ptr().cast::<c_char>();
-        // SAFETY: the array ends in a zero, and so it does after the change below.
+        // SAFETY: the array ends in a NUL byte, before and after the change below.
         unsafe {
             assert_eq!(known.find(address), None);
             let name = known.add(address);

@@ -1,10 +1,9 @@
-//! The observer of this process: attached to torch while some session wants it.
+//! The observer of this process, attached to torch while any session wants it.
 //!
 //! There is one callback however many sessions there are; the recorder's windows keep them apart.
-//! Where another one takes its place, because inputs are wanted or no longer are, both are there for
-//! a moment, and a scope that torch tells both of is heard once.
-//! It is removed with the last session, but torch may call it later, and from snapshots that it
-//! took, so that what it needs is never freed.
+//! When inputs become wanted or unwanted, a new callback replaces it: both are briefly registered,
+//! and a scope reported to both is recorded once. torch may call a callback even after its removal,
+//! so nothing it needs is freed.
 
 #![expect(
     unsafe_code,
@@ -24,28 +23,28 @@ use crate::threads::with_state;
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
-/// Whether one callback has ever taken the place of another: from then on torch may tell of a scope
-/// twice.
+/// Whether a callback has ever been replaced. From then on torch may report a scope twice.
 static WAS_REPLACED: AtomicBool = AtomicBool::new(false);
 
-/// An observer of the libtorch of this process, which was found to be as expected.
+/// An observer of the libtorch of this process. [`Probe`](crate::Probe) creates it once it has
+/// found all facts, and it lives as long as the process.
 pub struct Observer {
     pub(crate) symbols: Symbols,
     pub(crate) layout: Layout,
     pub(crate) tensors: Tensors,
 }
 
-/// What a session wants of the observer.
+/// The facts that a session wants from the observer, besides operators and ranges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The inputs of scopes.
     pub inputs: bool,
-    /// Allocations of the calling thread, and of those that work for it.
+    /// Allocations of the calling thread, and of the worker threads that inherit its state.
     pub memory: bool,
 }
 
 impl Observer {
-    /// Makes the observer, unless there is one. What the layout says was found by a `Probe`.
+    /// Creates the observer, or returns the existing one. A `Probe` found the layout.
     pub(crate) fn build(symbols: Symbols, layout: Layout, tensors: Tensors) -> &'static Self {
         OBSERVER.get_or_init(|| Self {
             symbols,
@@ -54,41 +53,42 @@ impl Observer {
         })
     }
 
-    /// Returns the observer, if it was made.
+    /// Returns the observer, or `None` if no probe has created it.
     #[inline]
     pub fn present() -> Option<&'static Self> {
         OBSERVER.get()
     }
 
-    /// Returns whether torch may tell of a scope twice.
+    /// Returns whether torch may report a scope twice.
     #[inline]
     pub(crate) fn may_hear_twice() -> bool {
-        // Relaxed: it is set before the second callback is added, under torch's lock, by which the
-        // thread that is called twice has learnt of that one.
+        // Relaxed: it is set before the second callback is registered under torch's lock, and a
+        // thread that is called twice has taken that lock since.
         WAS_REPLACED.load(Ordering::Relaxed)
     }
 
-    /// Returns whether plain tensors are read in place; else every tensor is asked.
+    /// Returns whether plain tensors are read in place; otherwise every tensor is queried through
+    /// torch's C interface.
     pub const fn reads_tensors(&self) -> bool {
         self.tensors.layout.is_some()
     }
 
-    /// Returns where things were found to lie.
+    /// Returns the layout that the probe found.
     pub const fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Returns how many ranges and nodes torch has told of on this thread. What asks before and
-    /// after knows whether one in between was told of.
+    /// Returns how many ranges and backward nodes torch has reported on this thread. Comparing two
+    /// calls tells whether one in between was reported.
     pub fn texts_heard() -> u64 {
         with_state(|state| state.texts.get()).unwrap_or(0)
     }
 
-    /// Has torch tell of what runs, for as long as what is returned lives. The caller holds
-    /// Python's lock, here and when it lets go, so that no fork comes in between.
+    /// Makes torch report scopes until the returned attachment is dropped. The caller holds
+    /// Python's lock in both calls, so that no fork comes in between.
     ///
     /// # Errors
-    /// If memory is wanted and libtorch has no way to tell of it.
+    /// If memory is wanted and libtorch lacks the functions to report it.
     pub fn attach(&'static self, wanted: Wanted) -> Result<Attachment> {
         let memory = if wanted.memory {
             Some(memory::report(&self.symbols)?)
@@ -106,8 +106,8 @@ impl Observer {
     }
 }
 
-/// One session's hold on the observer.
-#[must_use = "torch is observed for as long as this lives"]
+/// One session's registration with the observer. Dropping it ends the registration.
+#[must_use = "torch is observed until this is dropped"]
 pub struct Attachment {
     observer: &'static Observer,
     process: u32,
@@ -116,7 +116,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Returns what became of the wish for memory; none if there was none.
+    /// Returns the outcome of the request for memory, or `None` if memory was not wanted.
     pub const fn memory(&self) -> Option<&MemoryReport> {
         self.memory.as_ref()
     }
@@ -129,10 +129,10 @@ impl Drop for Attachment {
     }
 }
 
-/// What torch was asked for, and by how many.
+/// The registered callback, and the number of sessions that need it.
 #[derive(Default)]
 struct Attached {
-    /// In which process: what a forked child inherits counts as let go of.
+    /// The process that the counts are of. A forked child starts from zero.
     process: u32,
     sessions: i32,
     with_inputs: i32,
@@ -146,7 +146,7 @@ struct InstalledCallback {
 }
 
 impl Attached {
-    /// Adds sessions or takes them away, and has torch do what is wanted then.
+    /// Adds or removes sessions, and registers or removes callbacks accordingly.
     fn change(&mut self, symbols: &Symbols, process: u32, wanted: Wanted, sessions: i32) {
         if process != std::process::id() {
             return;
@@ -167,7 +167,7 @@ impl Attached {
         if old.is_some() && needs_inputs.is_some() {
             WAS_REPLACED.store(true, Ordering::Relaxed);
         }
-        // Before the old one goes: other threads' scopes are heard by either all the time.
+        // Registered before the old one is removed, so that no scope of another thread is missed.
         self.callback = needs_inputs.map(|needs_inputs| InstalledCallback {
             handle: symbols.install(needs_inputs),
             needs_inputs,
@@ -179,31 +179,31 @@ impl Attached {
 }
 
 impl Symbols {
-    /// Has torch call the observer on all threads.
+    /// Registers the observer's callbacks on all threads.
     fn install(&self, needs_inputs: bool) -> u64 {
         let callback = Callback::new(callbacks::start, callbacks::end, needs_inputs);
-        // SAFETY: the callbacks are there as long as the process, and never unwind.
+        // SAFETY: the callbacks are static functions and never unwind.
         unsafe { (self.add_global_callback)(callback) }
     }
 
-    /// Removes a callback that was added by the calling process.
+    /// Removes a callback that the calling process registered.
     pub(crate) fn remove(&self, handle: u64) {
-        // SAFETY: the handle is one that torch gave out.
+        // SAFETY: torch returned the handle.
         unsafe { (self.remove_callback)(handle) };
     }
 
     /// Returns torch's number of the calling thread, which is never zero.
     pub(crate) fn thread_number(&self) -> u64 {
-        // SAFETY: the function takes nothing and throws nothing.
+        // SAFETY: the function takes no arguments and does not throw.
         unsafe { (self.current_thread_id)() }
     }
 
-    /// Returns how many arguments the schema of a scope has; zero if it has none.
+    /// Returns the number of arguments in the schema of a scope; zero if it has no schema.
     ///
     /// # Safety
-    /// The record is torch's and lives.
+    /// The record is a live `RecordFunction` of torch's.
     pub(crate) unsafe fn argument_count(&self, record: *const RecordFunction) -> usize {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a live record.
         unsafe { (self.num_inputs)(record) }
     }
 }

@@ -1,8 +1,8 @@
-//! Finds out where in torch's objects the facts lie, from scopes whose facts are known.
+//! Finds the offsets of facts in torch's objects, from scopes whose facts are known.
 //!
-//! The caller runs a few operators between [`Probe::begin`] and [`Probe::finish`] and says what it
-//! knows of them ([`Facts`]). A fact counts as found where it is right in every sample and nowhere
-//! else; anything less is an error, and nothing is attached.
+//! The caller runs a few operators between [`Probe::begin`] and [`Probe::finish`] and passes what
+//! it knows of them ([`Facts`]). A fact is found if it is right at one offset in every sample, and
+//! at no other; otherwise there is an error, and nothing is attached.
 //!
 //! ```text
 //! record_function("mindprof::probe")           a range: no sequence number
@@ -32,13 +32,13 @@ use crate::symbols::{Callback, RecordFunction, Symbols};
 use crate::tensor::Tensors;
 use crate::tensor_samples::TensorSamples;
 
-/// The range of the probe.
+/// The name of the probe's range.
 pub(crate) const RANGE: &str = "mindprof::probe";
 
-/// The complex number that an operator of the probe is given.
+/// The complex number that an operator of the probe takes.
 const COMPLEX: (f64, f64) = (3.0, 4.0);
 
-/// More scopes than the operators of the probe have.
+/// More scopes than the operators of the probe open.
 const MOST_SAMPLES: usize = 256;
 
 thread_local! {
@@ -50,7 +50,8 @@ struct Running {
     samples: Vec<Sample>,
 }
 
-/// What the caller knows of the operators that it ran.
+/// Known facts about the operators that the caller ran. The probe looks for these values in torch's
+/// objects.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The addresses of the tensors `a` and `b`.
@@ -61,19 +62,20 @@ pub struct Facts<'a> {
     pub samples: TensorSamples<'a>,
 }
 
-/// A probe that is listening on the calling thread.
+/// A probe that samples the scopes of the calling thread. [`Probe::finish`] turns the samples into
+/// an observer.
 pub struct Probe {
     symbols: Symbols,
     handle: Option<u64>,
 }
 
 impl Probe {
-    /// Begins to listen to the scopes of the calling thread.
+    /// Begins to sample the scopes of the calling thread.
     pub fn begin(symbols: Symbols) -> Self {
         let samples = Vec::new();
         RUNNING.set(Some(Running { symbols, samples }));
         let callback = Callback::new(take_sample, ignore_end, true);
-        // SAFETY: the callbacks are there as long as the process, and never unwind.
+        // SAFETY: the callbacks are static functions and never unwind.
         let handle = unsafe { (symbols.add_thread_local_callback)(callback) };
         Self {
             symbols,
@@ -81,11 +83,10 @@ impl Probe {
         }
     }
 
-    /// Stops to listen and makes the observer, if all facts were found. To be called on the thread
-    /// that began.
+    /// Stops sampling and creates the observer. Must be called on the thread that began.
     ///
     /// # Errors
-    /// If some were not.
+    /// If a fact was not found.
     pub fn finish(mut self, facts: &Facts<'_>) -> Result<&'static Observer> {
         self.stop();
         let running = RUNNING.take();
@@ -113,8 +114,7 @@ impl Drop for Probe {
 }
 
 impl Observer {
-    /// Checks that torch tells of memory, with an allocation of so many bytes that `allocate`
-    /// makes.
+    /// Checks that torch reports an allocation of `bytes` bytes, which `allocate` makes.
     ///
     /// # Errors
     /// If it does not.
@@ -131,7 +131,8 @@ unsafe extern "C" fn take_sample(
         RUNNING.with_borrow_mut(|running| {
             let running = running.as_mut()?;
             if running.samples.len() < MOST_SAMPLES {
-                // SAFETY: torch calls with a scope that begins.
+                // SAFETY: torch calls with the record of a beginning scope, which it keeps alive
+                // until the callback returns.
                 let sample = unsafe { Sample::take(record, &running.symbols) };
                 running.samples.extend(sample);
             }
@@ -139,14 +140,15 @@ unsafe extern "C" fn take_sample(
         })
     };
     let _ = catch_unwind(AssertUnwindSafe(take));
-    // SAFETY: torch says where the context is to be written; there is none.
+    // SAFETY: `context` is the return slot of torch's caller, valid for one pointer. There is no
+    // context.
     unsafe { context.write(ptr::null_mut()) };
     context
 }
 
 unsafe extern "C" fn ignore_end(_record: *const RecordFunction, _context: *mut c_void) {}
 
-/// The samples that the facts are of.
+/// The samples of the operators whose facts are known.
 struct Known<'a> {
     range: &'a Sample,
     adds: [&'a Sample; 2],
@@ -229,7 +231,7 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// Finds the inputs, and how a list lies in memory.
+    /// Finds the inputs, and the layout of a list.
     fn inputs(&self, facts: &Facts<'_>) -> Result<(usize, SampledList)> {
         let [a, b] = facts.tensors;
         let begins_with = |values: &[SampledValue], tensors: &[u64]| {
@@ -255,7 +257,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Checks that lists of integers and of optional tensors are told from lists of tensors.
+    /// Checks that lists of integers and of optional tensors differ from lists of tensors.
     fn check_other_lists(
         &self,
         sum: &'a [SampledValue],
@@ -289,7 +291,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// Finds the tags of values that are known.
+/// Finds the tags of known values.
 fn find_tags(
     with_int: &[SampledValue],
     with_double: &[SampledValue],
@@ -298,7 +300,7 @@ fn find_tags(
     list: &SampledList,
 ) -> Result<Tags> {
     let ([a, b, int], [_, _, double], [_, dims, bool, none]) = (with_int, with_double, sum) else {
-        return Err(wrong("operators have other arguments"));
+        return Err(wrong("operators have unexpected arguments"));
     };
     let tags = Tags {
         tensor: a.tag,
@@ -331,7 +333,7 @@ fn find_tags(
     }
 }
 
-/// Finds how complex numbers lie in memory, from the one that was passed.
+/// Finds the layout of complex numbers, from the one that `full` took.
 fn find_complex(samples: &[Sample], inputs: usize, tags: &Tags) -> Option<ComplexNumbers> {
     let full = samples.iter().find(|sample| sample.name == "aten::full")?;
     let value = full.inputs_at(inputs)?.get(1)?;

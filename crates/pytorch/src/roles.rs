@@ -1,7 +1,9 @@
-//! What a program says of its tensors: their storages are looked up, and become roles in the
-//! recorder.
+//! Records the roles of tensors: parameters, gradients and optimizer state, by their storages.
 
-#![expect(unsafe_code, reason = "tensors are asked through torch's C interface")]
+#![expect(
+    unsafe_code,
+    reason = "tensors are queried through torch's C interface"
+)]
 
 use mindprof_model::TensorRole;
 use mindprof_record::tensor_role;
@@ -11,16 +13,17 @@ use crate::observer::Observer;
 use crate::tensor::{TensorFacts, Tensors, storage_address};
 
 impl Observer {
-    /// Records the role of a tensor whose `TensorImpl` lies at `implementation`. Nothing is recorded
-    /// of one that is not strided or does not lie on the host.
+    /// Records the role of a tensor by the address of its `TensorImpl`. Ignores tensors that are
+    /// not strided or not in CPU memory.
     ///
     /// # Safety
-    /// The address is of a `TensorImpl` that lives as long as the call.
+    /// The address is zero, or that of a `TensorImpl` that stays alive until this returns.
     pub unsafe fn tensor_role(&self, role: TensorRole, implementation: u64) {
         if implementation == 0 || implementation == self.tensors.symbols.undefined {
             return;
         }
-        // SAFETY: by the caller's word.
+        // SAFETY: the address is neither zero nor the undefined tensor, so the caller guarantees a
+        // live tensor.
         let storage = unsafe { storage(&Value::new(implementation, 0), &self.tensors) };
         if let Some((address, bytes)) = storage {
             tensor_role(role, address, bytes);
@@ -28,15 +31,16 @@ impl Observer {
     }
 }
 
-/// Returns where the storage of a tensor begins on the host, and how many bytes it has.
+/// Returns the address and the size in bytes of a tensor's storage in CPU memory.
 ///
 /// # Safety
-/// The value is a tensor that is defined.
+/// The value is a live, defined tensor.
 unsafe fn storage(tensor: &Value, tensors: &Tensors) -> Option<(u64, u64)> {
     let symbols = tensors.symbols.storage?;
     let mut bytes = 0;
-    // SAFETY: by the caller's word; the function writes one answer and throws nothing. What has no
-    // strides has no storage, and is not asked for it: torch would write to standard error.
+    // SAFETY: the caller guarantees a live, defined tensor. The function writes one answer and does
+    // not throw. A tensor without strides has no storage and is not asked for it, because torch
+    // would write to standard error.
     unsafe {
         let facts = TensorFacts::of(tensor, tensors)?;
         if facts.strides.len() < facts.dims.len() {

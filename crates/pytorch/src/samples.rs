@@ -1,9 +1,9 @@
-//! What the probe takes down of each scope that it sees: the words of torch's object, and what lies
-//! behind those that may be its inputs. Nothing is believed here; `probe` compares.
+//! Samples of scopes for the probe: the words of torch's object, and the memory behind those that
+//! may point to its inputs. Nothing is interpreted here; `probe` compares.
 
 #![expect(
     unsafe_code,
-    reason = "torch's functions are asked for a name and a count"
+    reason = "torch's functions are called for a name and a count"
 )]
 
 use std::ffi::CStr;
@@ -22,25 +22,25 @@ const MOST_INPUTS: usize = 8;
 pub(crate) struct Sample {
     pub(crate) name: String,
     pub(crate) words: [u64; RECORD_WORDS],
-    /// What may be the inputs, by the offset at which their address lies.
+    /// The candidates for inputs, by the offset of their address.
     pub(crate) inputs: Vec<(usize, Vec<SampledValue>)>,
 }
 
-/// What may be a value.
+/// A candidate for a value.
 #[derive(Debug)]
 pub(crate) struct SampledValue {
     pub(crate) payload: u64,
     pub(crate) tag: u32,
     /// Every list of two values that may lie behind the payload.
     pub(crate) lists: Vec<SampledList>,
-    /// The words behind the payload, if it may be the address of any.
+    /// The words behind the payload, if it is a readable address.
     pub(crate) words: Option<[u64; ComplexNumbers::WORDS]>,
 }
 
-/// So many words of a list are looked at.
+/// How many words of a list are examined.
 const LIST_WORDS: usize = 8;
 
-/// What may be a list: where its values and its type lie, and what they are.
+/// A candidate for a list: the offsets of its values and its element type, and both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SampledList {
     pub(crate) values_offset: usize,
@@ -51,13 +51,14 @@ pub(crate) struct SampledList {
 }
 
 impl Sample {
-    /// Takes down a scope that begins.
+    /// Samples a scope that begins.
     ///
     /// # Safety
-    /// The record is torch's and lives as long as the call.
+    /// The record is a live `RecordFunction` of torch's.
     pub(crate) unsafe fn take(record: *const RecordFunction, symbols: &Symbols) -> Option<Self> {
         let words = read_words::<RECORD_WORDS>(record as u64)?;
-        // SAFETY: by the caller's word; the functions throw nothing, and a name ends in a zero.
+        // SAFETY: the caller guarantees a live record. The functions do not throw, and a name is a
+        // NUL-terminated string.
         let (name, count) = unsafe {
             let name = (symbols.name)(record);
             let name = (!name.is_null()).then(|| CStr::from_ptr(name))?;
@@ -92,7 +93,7 @@ impl Sample {
         self.words[offset / 8].to_le_bytes()[offset % 8]
     }
 
-    /// Returns what would be the inputs if their address lay at `offset`.
+    /// Returns the inputs, if their address lies at `offset`.
     pub(crate) fn inputs_at(&self, offset: usize) -> Option<&[SampledValue]> {
         let mut inputs = self.inputs.iter();
         let found = inputs.find(|(candidate, _)| *candidate == offset);
@@ -113,12 +114,13 @@ fn sample_values(address: u64, count: usize) -> Option<Vec<SampledValue>> {
     values.collect()
 }
 
-/// Takes down what may be lists at an address: they live no longer than their scope begins.
+/// Samples the candidates for lists at an address now, because lists may be freed when the callback
+/// returns.
 fn sample_lists(address: u64) -> Vec<SampledList> {
     let Some(words) = read_words::<LIST_WORDS>(address) else {
         return Vec::new();
     };
-    // Begin, end and end of the room of the values, and after them the type.
+    // Begin, end and capacity end of the values, followed by the element type.
     let runs = words.windows(4).enumerate();
     let found = runs.filter_map(|(word, run)| {
         let (begin, end) = (run[0], run[1]);

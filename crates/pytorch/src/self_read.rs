@@ -1,12 +1,12 @@
-//! Reads of this process's memory that fail instead of faulting, for whoever looks behind words that
-//! may or may not be addresses: the probe here, and who searches in the interpreter's state.
+//! Reads this process's memory with errors instead of faults, for code that follows words that may
+//! not be addresses: the probe, and the search in the interpreter's state.
 
 #![expect(
     unsafe_code,
     reason = "the kernel is asked to copy from an address that may be wrong"
 )]
 
-/// Returns the words from `address` on, or none if some of them cannot be read.
+/// Returns the words at `address`, or `None` if some of them cannot be read.
 pub fn read_words<const N: usize>(address: u64) -> Option<[u64; N]> {
     let mut words = [0_u64; N];
     read_into(address, &mut words).then_some(words)
@@ -27,8 +27,8 @@ fn read_into(address: u64, words: &mut [u64]) -> bool {
         iov_base: address as *mut libc::c_void,
         iov_len: bytes,
     };
-    // SAFETY: the kernel writes into `words` alone, which is as long as is said, and refuses to
-    // read what is not there.
+    // SAFETY: the kernel writes only into `words`, whose length is passed, and reports unreadable
+    // memory as an error.
     let copied = unsafe {
         libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0)
     };

@@ -1,7 +1,7 @@
-//! A stand-in for libtorch, for tests: functions under torch's names, and objects laid out as the
-//! test says, so that what is found can be told from what is known beforehand.
+//! A stand-in for libtorch, for tests: functions under torch's names, and objects with a layout
+//! that the test knows.
 
-#![expect(unsafe_code, reason = "it stands in for functions of C++")]
+#![expect(unsafe_code, reason = "it stands in for C++ functions")]
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -20,7 +20,7 @@ pub(crate) const COMPLEX: ComplexNumbers = ComplexNumbers { tag: 17, offset: 8 }
 /// A complex number, as values point to it.
 pub(crate) static NUMBER: [u64; 4] = [9, 3.0_f64.to_bits(), 4.0_f64.to_bits(), 9];
 
-/// Other offsets and tags than any torch has.
+/// Offsets and tags that no version of torch has.
 pub(crate) const LAYOUT: Layout = Layout {
     scope: 21,
     sequence: 64,
@@ -47,7 +47,7 @@ pub(crate) const THREAD: u64 = 77;
 
 static CALLBACKS: Mutex<Vec<(u64, Callback)>> = Mutex::new(Vec::new());
 
-/// Returns the functions, without those that `is_missing` names.
+/// Returns the functions, without those for which `is_missing` holds.
 pub(crate) fn symbols(is_missing: impl Fn(&str) -> bool) -> crate::Result<Symbols> {
     let look_up = |name: &CStr| {
         let name = name.to_str().unwrap();
@@ -58,7 +58,7 @@ pub(crate) fn symbols(is_missing: impl Fn(&str) -> bool) -> crate::Result<Symbol
         };
         NonNull::new(address.cast_mut())
     };
-    // SAFETY: the functions below have the types of those whose names they stand under.
+    // SAFETY: the functions below have the signatures of those whose names they stand in for.
     unsafe { Symbols::resolve(&look_up) }
 }
 
@@ -107,7 +107,7 @@ extern "C" fn remove_callback(handle: u64) {
         .retain(|(known, _)| *known != handle);
 }
 
-/// Returns whether each callback that is there wants inputs.
+/// Returns, for each registered callback, whether it wants inputs.
 pub(crate) fn installed() -> Vec<bool> {
     let callbacks = CALLBACKS.lock().unwrap();
     callbacks
@@ -132,32 +132,32 @@ extern "C" fn thread_number() -> u64 {
     THREAD
 }
 
-/// A tensor: words that lie as those of no torch do, and what does not lie in them.
+/// A tensor: words with a layout that no version of torch has, and the memory they point to.
 #[repr(C)]
 pub(crate) struct Tensor {
     words: [u64; TENSOR_WORDS],
-    /// Its storage, which begins with its owner and has the address of its bytes after it.
+    /// Its storage: a pointer to its owner, followed by the address of its bytes.
     _storage: Box<[u64; 8]>,
     bytes: Box<[u8; 256]>,
-    /// Sizes and strides that do not lie in the words.
+    /// Sizes and strides that are not stored in the words.
     other_shape: Option<[Vec<i64>; 2]>,
-    /// Where the words point to, of many sizes.
+    /// The sizes and strides that the words point to if there are many.
     many: Vec<i64>,
 }
 
 const TENSOR_WORDS: usize = 24;
-/// Where things lie in a tensor, by words; the number of the type in the last half of one.
+/// The offsets of fields in words; the dtype is in the last half of its word.
 const STORAGE: usize = 3;
 const DIM: usize = 6;
 const STRIDES: usize = DIM + 6;
 const TYPE: usize = 19;
 const OFFSET: usize = 20;
-/// Where the number of its kind of device lies, in bytes.
+/// The byte offset of the kind of device.
 const DEVICE: usize = 171;
-/// Where its bytes are said to lie in a storage.
+/// The offset in a storage of the address of its bytes.
 const BYTES: usize = 4;
 
-/// The functions of plain tensors, and two words before them.
+/// The virtual table of plain tensors, with its two leading words.
 static PLAIN_TABLE: [u64; 3] = [0; 3];
 
 impl Tensor {
@@ -191,19 +191,19 @@ impl Tensor {
         }
     }
 
-    /// Sets bits beside its type, which say that it has other sizes or strides.
+    /// Sets bits beside its dtype that say that its sizes or strides differ.
     pub(crate) fn with_others(mut self, bits: u64) -> Self {
         self.words[TYPE] |= bits;
         self
     }
 
-    /// Has it lie on another kind of device.
+    /// Moves it to another kind of device.
     pub(crate) fn on_device(mut self, kind: u8) -> Self {
         self.words[DEVICE / 8] |= u64::from(kind) << (8 * (DEVICE % 8));
         self
     }
 
-    /// Makes it one of another class, in which sizes and type lie elsewhere than in plain ones.
+    /// Makes it an instance of another class, in which sizes and dtype lie elsewhere.
     pub(crate) fn of_another_class(mut self) -> Self {
         let [sizes, strides] = [self.sizes().to_vec(), self.strides().to_vec()];
         self.words[0] += 8;
@@ -228,7 +228,7 @@ impl Tensor {
         if dim > 5 {
             return &self.many[which * dim..][..dim];
         }
-        // SAFETY: so many words lie there, and any word is a number.
+        // SAFETY: `dim` words lie there, and every word is a valid number.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().add(place).cast(), dim) }
     }
 
@@ -242,7 +242,7 @@ impl Tensor {
     }
 }
 
-/// Returns tensors of two types and of all dimensions that can lie in them.
+/// Returns tensors of two dtypes with every number of dimensions that fits into them.
 pub(crate) fn sample_tensors() -> Vec<Tensor> {
     let (sizes, strides) = ([2, 3, 5, 7, 11], [1155, 385, 77, 11, 1]);
     let of = |dim: usize| {
@@ -252,7 +252,7 @@ pub(crate) fn sample_tensors() -> Vec<Tensor> {
     (0..=5).map(of).collect()
 }
 
-/// Returns a tensor that lies on another kind of device, one of many sizes, and three of a class, of
+/// Returns a tensor on another kind of device, one with many sizes, and three of another class, of
 /// which the last two have other sizes and strides.
 pub(crate) fn further_tensors() -> [Tensor; 5] {
     let plain = || Tensor::new(6, &[2, 3], &[3, 1], 0);
@@ -277,7 +277,7 @@ pub(crate) fn samples<'a>(plain: &'a [u64], further: &[Tensor; 5]) -> TensorSamp
     }
 }
 
-/// Returns where tensors lie.
+/// Returns the addresses of tensors.
 pub(crate) fn addresses(tensors: &[Tensor]) -> Vec<u64> {
     let address = |tensor| ptr::from_ref::<Tensor>(tensor) as u64;
     tensors.iter().map(address).collect()
@@ -285,7 +285,7 @@ pub(crate) fn addresses(tensors: &[Tensor]) -> Vec<u64> {
 
 fn tensor<'a>(handle: TensorHandle) -> &'a Tensor {
     // SAFETY: a handle is the address of a value whose payload is the address of a tensor, which
-    // the test keeps.
+    // the test keeps alive.
     unsafe { &**handle.cast::<*const Tensor>() }
 }
 
@@ -304,7 +304,7 @@ extern "C" fn strides_of(handle: TensorHandle, answer: &mut *const i64) -> i32 {
     0
 }
 
-/// Of another class every tensor is of 64-bit floats.
+/// Every tensor of another class has 64-bit floats.
 extern "C" fn dtype_of(handle: TensorHandle, answer: &mut i32) -> i32 {
     let tensor = tensor(handle);
     *answer = if tensor.is_plain() {
@@ -325,7 +325,7 @@ extern "C" fn offset_of(handle: TensorHandle, answer: &mut i64) -> i32 {
     0
 }
 
-/// Every type of the tests has four bytes or eight.
+/// Every dtype of the tests has four bytes or eight.
 extern "C" fn data_of(handle: TensorHandle, answer: &mut *const c_void) -> i32 {
     let mut number = 0;
     dtype_of(handle, &mut number);
@@ -346,7 +346,7 @@ extern "C" fn device_of(handle: TensorHandle, answer: &mut i32) -> i32 {
 }
 
 thread_local! {
-    /// What was pushed on this thread, and how often the newest of it has owners.
+    /// The entries pushed on this thread, and the number of owners of the newest.
     static SLOTS: RefCell<Vec<SharedPointer>> = const { RefCell::new(Vec::new()) };
     static OWNERS: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
     static NEWEST: Cell<SharedPointer> = const { Cell::new(SharedPointer::NULL) };
@@ -363,7 +363,7 @@ extern "C" fn push_slot(_kind: u64, pointer: &SharedPointer) {
 extern "C" fn pop_slot(answer: &mut SharedPointer, _kind: u64) -> *const SharedPointer {
     *answer = SLOTS
         .with_borrow_mut(Vec::pop)
-        .expect("only what is there is popped");
+        .expect("a slot is popped only after a push");
     answer
 }
 
@@ -379,12 +379,12 @@ extern "C" fn current_slot(answer: &mut SharedPointer) -> *const SharedPointer {
     answer
 }
 
-/// Returns how many slots of this thread are filled, and how many owners the newest has.
+/// Returns the number of filled slots of this thread, and the number of owners of the newest.
 pub(crate) fn slots() -> (usize, u64) {
     (SLOTS.with_borrow(Vec::len), OWNERS.get()[1])
 }
 
-/// Puts something of another profiler into the slot of this thread.
+/// Fills the slot of this thread as another profiler would.
 pub(crate) fn take_slot() {
     let object = (&raw const UNDEFINED).cast();
     push_slot(
@@ -401,13 +401,13 @@ pub(crate) fn clear_slots() {
     SLOTS.with_borrow_mut(Vec::clear);
 }
 
-/// Tells whoever has the slot of memory, as torch's allocators do.
+/// Reports memory to the object in the slot, as torch's allocators do.
 pub(crate) fn allocate(address: u64, bytes: i64, total: u64, device: u16) {
     type Report = extern "C" fn(*const c_void, u64, i64, u64, u64, u16);
     type IsEnabled = extern "C" fn(*const c_void) -> bool;
     let object = get_slot(0);
-    // SAFETY: an object in the slot begins with its table, whose third and fifth functions these
-    // are.
+    // SAFETY: an object in the slot begins with its virtual table, whose third and fifth functions
+    // these are.
     unsafe {
         let table = object.cast::<*const *const c_void>().read();
         let report = std::mem::transmute::<*const c_void, Report>(table.add(2).read());
@@ -418,7 +418,7 @@ pub(crate) fn allocate(address: u64, bytes: i64, total: u64, device: u16) {
     }
 }
 
-/// A value: its payload and its tag, and what lies behind it.
+/// A value: its payload and tag, and the memory it points to.
 pub(crate) struct Value {
     words: [u64; 2],
     _list: Option<Box<List>>,
@@ -466,7 +466,7 @@ impl Value {
     }
 }
 
-/// A scope, as torch has it while it is open.
+/// A scope, as torch holds it while it is open.
 #[repr(C)]
 pub(crate) struct Record {
     words: [u64; RECORD_BYTES / 8],
@@ -476,7 +476,7 @@ pub(crate) struct Record {
     _values: Vec<Value>,
 }
 
-/// What is known of a scope.
+/// The facts of a scope.
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'a> {
     pub(crate) name: &'a str,
@@ -507,13 +507,13 @@ impl Record {
         })
     }
 
-    /// Says that it may end elsewhere.
+    /// Marks it as asynchronous.
     pub(crate) fn set_async(mut self: Box<Self>) -> Box<Self> {
         self.words[ASYNC] = 1;
         self
     }
 
-    /// Begins the scope: calls whoever wants to know.
+    /// Begins the scope and calls the registered callbacks.
     pub(crate) fn begin(mut self: Box<Self>) -> Box<Self> {
         let callbacks: Vec<Callback> = {
             let callbacks = CALLBACKS.lock().unwrap();
@@ -522,20 +522,21 @@ impl Record {
         let record: *const RecordFunction = ptr::from_ref(&*self).cast();
         for callback in callbacks {
             let mut context = ptr::null_mut();
-            // SAFETY: called as torch calls it.
+            // SAFETY: the record is live and `context` is a slot for one pointer, as when torch
+            // calls it.
             unsafe { (callback.start)(&raw mut context, record) };
             self.contexts.push((callback, context));
         }
         self
     }
 
-    /// Ends it, on whichever thread: calls them again, and destroys what they handed out.
+    /// Ends it on any thread: calls the callbacks again and destroys their contexts.
     pub(crate) fn end(self: Box<Self>) {
         type Destroy = unsafe extern "C" fn(*mut c_void);
         let record: *const RecordFunction = ptr::from_ref(&*self).cast();
         for (callback, context) in &self.contexts {
-            // SAFETY: called as torch calls it; a context begins with its table, whose second
-            // function destroys it.
+            // SAFETY: the context came from `start` of the same callback, is passed once, and
+            // begins with its virtual table, whose second function destroys it.
             unsafe {
                 (callback.end)(record, *context);
                 if !context.is_null() {
@@ -552,11 +553,12 @@ impl Record {
     }
 }
 
-// SAFETY: a test hands a scope to another thread whole.
+// SAFETY: a test moves a scope to another thread as a whole, so only one thread accesses it.
 unsafe impl Send for Record {}
 
-/// Tells of the role of one of the tensors here, by its address, or of nothing, by zero.
+/// Records the role of a tensor by its address; zero stands for no tensor.
 pub(crate) fn tell_role(observer: &Observer, role: TensorRole, tensor: u64) {
-    // SAFETY: the functions above are those that the observer asks, and take it for one of theirs.
+    // SAFETY: the observer calls the functions above, for which the address is that of a live
+    // tensor or zero.
     unsafe { observer.tensor_role(role, tensor) };
 }

@@ -1,8 +1,8 @@
-//! The functions of libtorch that the observer calls, found by name in the running process.
+//! The functions of libtorch that the observer calls, looked up by name in the running process.
 //!
-//! C++ gives a function its types with its name, so that a name that is there has the signature
-//! that is written here; where a type changed under its name, [`DebugInfoKind`] says how that is
-//! told. `tensor` functions are torch's C interface, which is stable.
+//! A mangled C++ name contains the types of the arguments, so a name that exists has the signature
+//! declared here; [`DebugInfoKind`] covers the type that changed under its name. `tensor` functions
+//! are torch's C interface, which is stable.
 
 #![expect(
     unsafe_code,
@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
 
-/// A `RecordFunction` of torch's. Only looked at, through a `Layout`.
+/// torch's `RecordFunction`, read only through a `Layout`.
 #[repr(C)]
 pub(crate) struct RecordFunction {
     _opaque: [u8; 0],
@@ -24,7 +24,7 @@ pub(crate) struct RecordFunction {
 /// A tensor as torch's C interface takes it: the address of an `at::Tensor`.
 pub(crate) type TensorHandle = *const c_void;
 
-/// Returns a context by writing its address where it is told to, and that place.
+/// Writes the address of a context into the slot that it gets, and returns the slot.
 pub(crate) type StartCallback = unsafe extern "C" fn(
     context: *mut *mut c_void,
     record: *const RecordFunction,
@@ -47,9 +47,9 @@ pub(crate) struct Callback {
 }
 
 impl Callback {
-    /// Makes a callback for scopes of all kinds that a torch of a release has: types of kernels (3),
-    /// classes (4) and features of a build (5) are told by builds of their own alone. Each kind
-    /// costs whenever torch gives a thread the state of another.
+    /// Makes a callback for all kinds of scopes that releases of torch report. Kernel dtypes (3),
+    /// custom classes (4) and build features (5) are reported only by special builds, and every
+    /// kind costs time whenever torch copies thread state.
     pub(crate) const fn new(start: StartCallback, end: EndCallback, needs_inputs: bool) -> Self {
         Self {
             start,
@@ -65,7 +65,8 @@ impl Callback {
     }
 }
 
-/// The functions.
+/// The addresses of the functions. [`Symbols::find`] looks them up once; a [`Probe`](crate::Probe)
+/// then checks that torch behaves as expected.
 #[derive(Clone, Copy)]
 pub struct Symbols {
     pub(crate) add_global_callback: unsafe extern "C" fn(Callback) -> u64,
@@ -73,45 +74,45 @@ pub struct Symbols {
     pub(crate) remove_callback: unsafe extern "C" fn(u64),
     pub(crate) name: unsafe extern "C" fn(*const RecordFunction) -> *const c_char,
     pub(crate) num_inputs: unsafe extern "C" fn(*const RecordFunction) -> usize,
-    /// Says of a scope that it may end elsewhere, and that what comes after its begin is not in it.
+    /// Returns whether a scope may end on another thread, and does not contain what follows its
+    /// begin.
     pub(crate) is_async: unsafe extern "C" fn(*const RecordFunction) -> bool,
     pub(crate) current_thread_id: unsafe extern "C" fn() -> u64,
     pub(crate) tensor: TensorSymbols,
-    /// None where memory cannot be reported to us.
+    /// `None` if allocations cannot be reported to us.
     pub(crate) memory: Option<MemorySymbols>,
 }
 
-/// What tensors are asked. Each function writes its answer and returns zero.
+/// The functions that query tensors. Each writes its answer and returns zero.
 #[derive(Clone, Copy)]
 pub(crate) struct TensorSymbols {
     pub(crate) dim: unsafe extern "C" fn(TensorHandle, *mut i64) -> i32,
     pub(crate) sizes: unsafe extern "C" fn(TensorHandle, *mut *const i64) -> i32,
     pub(crate) strides: unsafe extern "C" fn(TensorHandle, *mut *const i64) -> i32,
     pub(crate) dtype: unsafe extern "C" fn(TensorHandle, *mut i32) -> i32,
-    /// Not in torch 2.7.
+    /// torch 2.7 does not have it.
     pub(crate) layout: Option<unsafe extern "C" fn(TensorHandle, *mut i32) -> i32>,
     pub(crate) storage_offset: unsafe extern "C" fn(TensorHandle, *mut i64) -> i32,
     pub(crate) data: unsafe extern "C" fn(TensorHandle, *mut *const c_void) -> i32,
-    /// How many bytes a storage has, and on which kind of device it lies. Neither is needed to
-    /// observe operators.
+    /// The size and the kind of device of a storage. Observing operators does not need them.
     pub(crate) storage: Option<StorageSymbols>,
-    /// The address of the one tensor that is undefined.
+    /// The address of the undefined tensor, a singleton.
     pub(crate) undefined: u64,
-    /// With what a plain tensor begins; none where that is not told.
+    /// The virtual table pointer with which a plain tensor begins; `None` if it is not exported.
     pub(crate) plain_table: Option<u64>,
 }
 
-/// An object of C++ points behind the first two words of the table of its class.
+/// A C++ object points behind the first two words of the virtual table of its class.
 const TABLE_HEADER: u64 = 16;
 
-/// What storages are asked, by one of their tensors.
+/// The functions that query a storage, through one of its tensors.
 #[derive(Clone, Copy)]
 pub(crate) struct StorageSymbols {
     pub(crate) bytes: unsafe extern "C" fn(TensorHandle, *mut i64) -> i32,
     pub(crate) device_kind: unsafe extern "C" fn(TensorHandle, *mut i32) -> i32,
 }
 
-/// A `std::shared_ptr`: what it points to, and who counts its owners.
+/// A `std::shared_ptr`: the object, and the control block that counts its owners.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(crate) struct SharedPointer {
@@ -126,19 +127,20 @@ impl SharedPointer {
     };
 }
 
-/// The slots of a thread in which torch looks for whom to tell of memory.
+/// The functions that access a thread's debug-info slots, where torch's allocators look for a
+/// reporter.
 #[derive(Clone, Copy)]
 pub(crate) struct MemorySymbols {
     pub(crate) get: unsafe extern "C" fn(DebugInfoKind) -> *const c_void,
     pub(crate) current: unsafe extern "C" fn(*mut SharedPointer) -> *mut SharedPointer,
     pub(crate) push: unsafe extern "C" fn(DebugInfoKind, *const SharedPointer),
     pub(crate) pop: unsafe extern "C" fn(*mut SharedPointer, DebugInfoKind) -> *mut SharedPointer,
-    /// Which slot is that of profilers.
+    /// The slot of profilers.
     pub(crate) kind: DebugInfoKind,
 }
 
-/// Names a slot: a number up to torch 2.12, and the address of a text from 2.13 on, where the slot
-/// of profilers has a symbol of its own. Both are passed in the same register.
+/// Identifies a slot: a number up to torch 2.12, the address of a string from 2.13 on, where the
+/// slot of profilers has its own symbol. Both are passed in the same register.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct DebugInfoKind(u64);
@@ -148,27 +150,27 @@ impl DebugInfoKind {
     const PROFILER_STATE: Self = Self(2);
 }
 
-/// Looks up the address of a name.
+/// Looks up the address of a symbol.
 pub(crate) type LookUp<'a> = &'a dyn Fn(&CStr) -> Option<NonNull<c_void>>;
 
 impl Symbols {
     /// Finds the functions in the libtorch of this process.
     ///
     /// # Errors
-    /// If the platform is not supported, libtorch is not loaded, or lacks a function.
+    /// If the platform is not supported, libtorch is not loaded, or it lacks a function.
     pub fn find() -> Result<Self> {
         let libraries = libraries()?;
-        // SAFETY: the names are looked up in torch's own libraries.
+        // SAFETY: the names are looked up in torch's own libraries, which are never unloaded.
         unsafe { Self::resolve(&|name| libraries.iter().find_map(|library| library.get(name))) }
     }
 
-    /// Finds the functions by `look_up`.
+    /// Finds the functions with `look_up`.
     ///
     /// # Safety
-    /// What is found under a name is what torch has under it, and stays.
+    /// The address found for a name is that of torch's symbol, and stays valid.
     pub(crate) unsafe fn resolve(look_up: LookUp<'_>) -> Result<Self> {
-        // SAFETY: each name below has its types in it, or is of torch's C interface; the fields
-        // they are put into have the same.
+        // SAFETY: each name contains its types or belongs to torch's C interface, and the fields
+        // have the same types.
         unsafe {
             Ok(Self {
                 add_global_callback: function(
@@ -205,9 +207,9 @@ impl Symbols {
 
 impl StorageSymbols {
     /// # Safety
-    /// As of [`Symbols::resolve`].
+    /// As for [`Symbols::resolve`].
     unsafe fn resolve(look_up: LookUp<'_>) -> Result<Self> {
-        // SAFETY: both are of torch's C interface, with the types of their fields.
+        // SAFETY: both functions belong to torch's C interface and have the types of their fields.
         unsafe {
             Ok(Self {
                 bytes: function(look_up, c"aoti_torch_get_storage_size")?,
@@ -219,10 +221,11 @@ impl StorageSymbols {
 
 impl MemorySymbols {
     /// # Safety
-    /// As of [`Symbols::resolve`].
+    /// As for [`Symbols::resolve`].
     unsafe fn resolve(look_up: LookUp<'_>) -> Result<Self> {
         let own_symbol = look_up(c"_ZN3c1013DebugInfoKind14PROFILER_STATEE");
-        // SAFETY: as in `Symbols::resolve`; a symbol of that name is a `DebugInfoKind`, one word.
+        // SAFETY: as in `Symbols::resolve`. A symbol of that name is a `DebugInfoKind`, which is
+        // one word.
         unsafe {
             Ok(Self {
                 get: function(look_up, c"_ZN3c1020ThreadLocalDebugInfo3getENS_13DebugInfoKindE")?,
@@ -240,7 +243,7 @@ impl MemorySymbols {
     }
 }
 
-/// Returns with what objects of a class begin.
+/// Returns the virtual table pointer with which objects of a class begin.
 fn table(look_up: LookUp<'_>, name: &'static CStr) -> Option<u64> {
     Some(look_up(name)?.as_ptr() as u64 + TABLE_HEADER)
 }
@@ -250,25 +253,24 @@ fn address(look_up: LookUp<'_>, name: &'static CStr) -> Result<NonNull<c_void>> 
 }
 
 /// # Safety
-/// What the name is found under is a function of type `F`.
+/// The symbol is a function of type `F`.
 pub(crate) unsafe fn function<F: Copy>(look_up: LookUp<'_>, name: &'static CStr) -> Result<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let address = address(look_up, name)?.as_ptr();
-    // SAFETY: a pointer to a function is as large as one to data, and `F` is its type, by the
-    // caller's word.
+    // SAFETY: function and data pointers have the same size, and the caller guarantees that `F` is
+    // the type of the function.
     Ok(unsafe { transmute_copy::<*mut c_void, F>(&address) })
 }
 
-/// Returns the libraries of torch in which all is looked up.
+/// Returns torch's libraries, in which symbols are looked up.
 pub(crate) fn libraries() -> Result<[Library; 2]> {
     Ok([open(c"libtorch_cpu.so")?, open(c"libc10.so")?])
 }
 
-/// Looks up a name that the program has for all of its libraries, such as that of an allocator
-/// which takes the place of others.
+/// Looks up a symbol in the global scope of the process, such as a replaced allocator.
 #[cfg(unix)]
 pub(crate) fn global(name: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: the name ends in a zero.
+    // SAFETY: the name is NUL-terminated.
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
@@ -277,12 +279,12 @@ pub(crate) fn global(_name: &CStr) -> Option<NonNull<c_void>> {
     None
 }
 
-/// A library that is loaded already, and is never unloaded: torch cannot be.
+/// A loaded library. torch cannot be unloaded, so it stays valid.
 pub(crate) struct Library(NonNull<c_void>);
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 fn open(name: &'static CStr) -> Result<Library> {
-    // SAFETY: the name ends in a zero; nothing is loaded that is not there.
+    // SAFETY: the name is NUL-terminated, and `RTLD_NOLOAD` loads nothing, so no initializer runs.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
     let handle = NonNull::new(handle).map(Library);
     handle.ok_or_else(|| Error::Library(name.to_str().unwrap_or_default()))
@@ -296,7 +298,8 @@ fn open(_name: &'static CStr) -> Result<Library> {
 impl Library {
     #[cfg(unix)]
     pub(crate) fn get(&self, name: &CStr) -> Option<NonNull<c_void>> {
-        // SAFETY: the handle is of a library that stays, and the name ends in a zero.
+        // SAFETY: the handle is that of a library that is never unloaded, and the name is
+        // NUL-terminated.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
     }
 

@@ -1,14 +1,13 @@
-//! What tensors are like: their type, sizes, strides, and where their bytes lie.
+//! Reads the facts of tensors: dtype, sizes, strides, and the address of the storage.
 //!
-//! torch's C interface tells each by a call of its own. Most tensors are plain ones, of one class,
-//! and hold these facts where all others of the class do: a [`TensorLayout`] has those places, and
-//! spares the calls. A tensor may have other sizes than lie in it: symbols of a graph that is
-//! traced, or what Python says. Such a one is not asked, because asking would fix the symbols, or
-//! run Python.
+//! torch's C interface has a function for each. Most tensors are plain: they are of one class and
+//! hold these facts at the same offsets, where a [`TensorLayout`] reads them without calls. Some
+//! tensors have sizes other than those stored in them: symbols of a traced graph, or the answer of
+//! a Python method. These are not queried, because a query would fix the symbols or run Python.
 
 #![expect(
     unsafe_code,
-    reason = "tensors are asked through torch's C interface, and read by a layout that was found"
+    reason = "tensors are queried through torch's C interface or read by the layout that was found"
 )]
 
 use std::ffi::c_void;
@@ -20,33 +19,34 @@ use crate::ivalue::{Value, slice};
 use crate::symbols::{TensorHandle, TensorSymbols};
 use crate::tensor_layout::TensorLayout;
 
-/// torch's number of the host among kinds of devices.
-pub(crate) const HOST: i32 = 0;
+/// The number of the CPU among torch's kinds of devices.
+pub(crate) const CPU: i32 = 0;
 
-/// How to look at the tensors of this process.
+/// The two ways of reading the tensors of this process.
 #[derive(Clone, Copy)]
 pub(crate) struct Tensors {
     pub(crate) symbols: TensorSymbols,
-    /// None where every tensor is asked for everything.
+    /// `None` if every tensor is queried through the C interface.
     pub(crate) layout: Option<TensorLayout>,
 }
 
-/// What a tensor is like. Borrows from the tensor.
+/// The facts of a tensor, borrowed from it.
 pub(crate) struct TensorFacts<'a> {
     pub(crate) dtype: DType,
     pub(crate) dims: &'a [usize],
-    /// Empty if it has none.
+    /// Empty if the tensor has no strides.
     pub(crate) strides: &'a [isize],
 }
 
 impl TensorFacts<'_> {
-    /// Looks at a tensor. Returns none of one that has no sizes, such as a nested one.
+    /// Reads a tensor. Returns `None` if it has no sizes, as a nested tensor.
     ///
     /// # Safety
-    /// The value is a tensor that is defined and lives as long as what is returned.
+    /// The value is a defined tensor that outlives the returned facts.
     #[inline]
     pub(crate) unsafe fn of(tensor: &Value, tensors: &Tensors) -> Option<Self> {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a live, defined tensor; `read` is called only if it is
+        // plain.
         unsafe {
             match &tensors.layout {
                 Some(layout) if layout.is_plain(tensor) => layout.read(tensor),
@@ -57,20 +57,22 @@ impl TensorFacts<'_> {
     }
 }
 
-/// Asks a tensor.
+/// Queries a tensor through torch's C interface.
 ///
 /// # Safety
-/// The handle is of a tensor that is defined and lives as long as what is returned.
+/// The handle is that of a defined tensor that outlives the returned facts.
 #[cold]
 unsafe fn ask<'a>(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<TensorFacts<'a>> {
     let (mut dim, mut dtype, mut layout) = (0, 0, 0);
     let (mut dims, mut strides) = (ptr::null(), ptr::null());
-    // SAFETY: the functions write one answer each, and throw nothing.
+    // SAFETY: the caller guarantees a live, defined tensor. The functions write one answer each and
+    // do not throw.
     let is_told = unsafe {
         if let Some(ask) = symbols.layout {
             ask(tensor, &raw mut layout);
         }
-        // Only what is strided has strides; where that is not told, asking for them tells.
+        // Only strided tensors have strides; if the layout is unknown, the query for strides fails
+        // instead.
         if layout == 0 && (symbols.strides)(tensor, &raw mut strides) != 0 {
             strides = ptr::null();
         }
@@ -79,9 +81,9 @@ unsafe fn ask<'a>(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<Tenso
             && (symbols.dtype)(tensor, &raw mut dtype) == 0
     };
     let dim = usize::try_from(dim).ok().filter(|_| is_told)?;
-    // SAFETY: the tensor has as many sizes and strides as dimensions.
+    // SAFETY: a tensor has as many sizes as dimensions, and as many strides if it has any.
     let (dims, strides) = unsafe { (sizes_at(dims, dim), strides_at(strides, dim)) };
-    // Where it is not told which tensors have strides, those that have none have zeros there.
+    // If layouts are unknown, tensors without strides have zeros there.
     let is_doubtful = symbols.layout.is_none() && strides.contains(&0);
     Some(TensorFacts {
         dtype: dtype_of(dtype),
@@ -91,33 +93,36 @@ unsafe fn ask<'a>(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<Tenso
 }
 
 /// # Safety
-/// So many numbers of 64 bits lie there, as `usize` has on the only platform that is supported.
+/// `begin` is null or points to `dim` 64-bit numbers that live for `'a`.
 #[inline]
 pub(crate) unsafe fn sizes_at<'a>(begin: *const i64, dim: usize) -> &'a [usize] {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees `dim` numbers, and `usize` has 64 bits on the supported
+    // platform.
     unsafe { slice(begin.cast(), dim) }
 }
 
 /// # Safety
-/// As of [`sizes_at`].
+/// As for [`sizes_at`].
 #[inline]
 pub(crate) unsafe fn strides_at<'a>(begin: *const i64, dim: usize) -> &'a [isize] {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees `dim` numbers, and `isize` has 64 bits on the supported
+    // platform.
     unsafe { slice(begin.cast(), dim) }
 }
 
-/// Returns where the storage of a tensor with these facts begins, zero if it has none, or has it on
-/// another device: an address there says nothing on the host.
+/// Returns the address of the storage of a tensor with these facts. Returns zero if it has none, or
+/// has it on another device, where the address means nothing to the CPU.
 ///
 /// # Safety
-/// As of [`TensorFacts::of`].
+/// As for [`TensorFacts::of`].
 #[inline]
 pub(crate) unsafe fn storage_address(
     tensor: &Value,
     facts: &TensorFacts<'_>,
     tensors: &Tensors,
 ) -> u64 {
-    // SAFETY: by the caller's word.
+    // SAFETY: the caller guarantees a live, defined tensor. One without strides is not asked for
+    // its storage.
     unsafe {
         match &tensors.layout {
             Some(layout) => layout.read_storage(tensor),
@@ -128,7 +133,7 @@ pub(crate) unsafe fn storage_address(
 }
 
 /// # Safety
-/// The handle is of a tensor that is defined.
+/// The handle is that of a live, defined tensor.
 #[cold]
 pub(crate) unsafe fn ask_storage(
     tensor: TensorHandle,
@@ -136,9 +141,10 @@ pub(crate) unsafe fn ask_storage(
     symbols: &TensorSymbols,
 ) -> u64 {
     let (mut data, mut offset) = (ptr::null::<c_void>(), 0);
-    // SAFETY: the functions write one answer each, and throw nothing.
+    // SAFETY: the caller guarantees a live, defined tensor. The functions write one answer each and
+    // do not throw.
     let is_told = unsafe {
-        device_kind(tensor, symbols).unwrap_or(HOST) == HOST
+        device_kind(tensor, symbols).unwrap_or(CPU) == CPU
             && (symbols.data)(tensor, &raw mut data) == 0
             && (symbols.storage_offset)(tensor, &raw mut offset) == 0
     };
@@ -148,18 +154,20 @@ pub(crate) unsafe fn ask_storage(
     (data as u64).wrapping_sub((offset as u64).wrapping_mul(dtype.bytes()))
 }
 
-/// Returns the number of the kind of device that a tensor lies on, if that is told.
+/// Returns the number of the kind of device that a tensor lies on, or `None` if torch does not tell
+/// it.
 ///
 /// # Safety
-/// The handle is of a tensor that is defined.
+/// The handle is that of a live, defined tensor.
 pub(crate) unsafe fn device_kind(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<i32> {
     let (ask, mut kind) = (symbols.storage?.device_kind, 0);
-    // SAFETY: the function writes one answer, and throws nothing.
+    // SAFETY: the caller guarantees a live, defined tensor. The function writes one answer and does
+    // not throw.
     let is_told = unsafe { ask(tensor, &raw mut kind) == 0 };
     is_told.then_some(kind)
 }
 
-/// Returns the type of elements that torch has under a number.
+/// Returns the dtype with a number of torch's `ScalarType`.
 pub(crate) fn dtype_of(number: i32) -> DType {
     const TYPES: [DType; 30] = [
         DType::U8,
@@ -180,7 +188,7 @@ pub(crate) fn dtype_of(number: i32) -> DType {
         DType::BF16,
         DType::QU4X2,
         DType::QU2X4,
-        // Bits without a meaning.
+        // Raw bits.
         DType::Unknown,
         DType::Unknown,
         DType::Unknown,

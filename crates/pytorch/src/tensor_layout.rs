@@ -1,52 +1,53 @@
-//! Where plain tensors hold their facts, and reading them there.
+//! The offsets of facts in plain tensors, and the functions that read by them.
 //!
-//! The offsets are found by `tensor_samples`, on tensors that torch tells the facts of; `tensor` reads
-//! by them whatever is plain.
+//! `tensor_samples` finds the offsets on tensors that torch describes too; `tensor` reads all plain
+//! tensors by them.
 
 #![expect(
     unsafe_code,
-    reason = "objects of torch are read by offsets that were found"
+    reason = "torch's objects are read by the offsets that were found"
 )]
 
 use std::ffi::c_void;
 
 use crate::ivalue::Value;
-use crate::tensor::{HOST, TensorFacts, dtype_of, sizes_at, strides_at};
+use crate::tensor::{CPU, TensorFacts, dtype_of, sizes_at, strides_at};
 
-/// So many sizes and strides lie in a tensor itself.
+/// How many sizes and strides are stored in a tensor itself.
 pub(crate) const FEW: usize = 5;
 
-/// Offsets in bytes within plain tensors.
+/// Byte offsets in plain tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TensorLayout {
-    /// With what a plain tensor begins: the table of its functions.
+    /// The virtual table pointer with which a plain tensor begins.
     pub(crate) table: u64,
-    /// Its sizes, if they lie in it, and else their address. How many there are lies before them.
+    /// The sizes, or their address if there are more than `FEW`. Their number precedes them.
     pub(crate) sizes: usize,
-    /// In the word of its type, the bits that say that it has other sizes or strides than lie in it.
+    /// In the word with the dtype, the bits of a tensor whose sizes or strides differ from those
+    /// stored in it.
     pub(crate) others: u64,
-    /// Those of them that say it of sizes, or that Python is asked.
+    /// Those of them that concern sizes, or that make torch ask Python.
     pub(crate) untold: u64,
-    /// The number of its type, of two bytes.
+    /// The number of the dtype, in two bytes.
     pub(crate) dtype: usize,
-    /// The number of its kind of device, of one byte.
+    /// The number of the kind of device, in one byte.
     pub(crate) device: usize,
-    /// The address of its storage, zero for none.
+    /// The address of the storage, zero if there is none.
     pub(crate) storage: usize,
     /// In a storage: the address of its bytes.
     pub(crate) bytes: usize,
 }
 
 impl TensorLayout {
-    /// Reads a plain tensor. Returns none if it has other sizes or strides than lie in it.
+    /// Reads a plain tensor. Returns `None` if its sizes or strides differ from those stored in it.
     ///
     /// # Safety
-    /// The value is a plain tensor, which lives as long as what is returned.
+    /// The value is a plain tensor that outlives the returned facts.
     #[inline]
     pub(crate) unsafe fn read<'a>(&self, tensor: &Value) -> Option<TensorFacts<'a>> {
         let address = tensor.payload;
-        // SAFETY: by the caller's word, and of plain tensors the layout says what lies where: few
-        // sizes and strides in the tensor, more side by side elsewhere.
+        // SAFETY: the caller guarantees a live plain tensor, in which the layout holds: up to `FEW`
+        // sizes and strides lie in the tensor, more lie contiguously elsewhere.
         unsafe {
             if self.flags(tensor) & self.others != 0 {
                 return None;
@@ -65,37 +66,40 @@ impl TensorLayout {
         }
     }
 
-    /// Returns whether nothing is to be asked of a tensor, of whichever class: it may have symbols for
-    /// sizes, or none, or Python is asked.
+    /// Returns whether a tensor of any class must not be queried, because its sizes may be symbols,
+    /// or missing, or come from Python.
     ///
     /// # Safety
-    /// The value is a tensor that is defined.
+    /// The value is a live, defined tensor.
     #[inline]
     pub(crate) unsafe fn is_untold(&self, tensor: &Value) -> bool {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a live, defined tensor.
         unsafe { self.flags(tensor) & self.untold != 0 }
     }
 
     /// # Safety
-    /// The value is a tensor that is defined; all classes begin with what plain ones have.
+    /// The value is a live, defined tensor.
     #[inline]
     unsafe fn flags(&self, tensor: &Value) -> u64 {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees a live, defined tensor, and every class of tensors begins
+        // with the fields of plain ones.
         unsafe { Self::word(tensor.payload, self.dtype & !7) }
     }
 
-    /// Returns where the bytes of a tensor begin on the host, zero if it has none there. Those of other
-    /// classes are not asked: what has no storage would throw, which takes milliseconds.
+    /// Returns the address of a tensor's bytes in CPU memory, zero if it has none there. Tensors of
+    /// other classes are read too instead of queried: a query for a missing storage throws, which
+    /// takes milliseconds.
     ///
     /// # Safety
-    /// The value is a tensor that is defined; all classes begin with what plain ones have.
+    /// The value is a live, defined tensor.
     #[inline]
     pub(crate) unsafe fn read_storage(&self, tensor: &Value) -> u64 {
-        // SAFETY: by the caller's word; a storage lives as long as its tensors.
+        // SAFETY: the caller guarantees a live, defined tensor, every class of tensors begins with
+        // the fields of plain ones, and a storage lives as long as its tensors.
         unsafe {
             let device = Self::word::<u8>(tensor.payload, self.device);
             let storage = Self::word::<u64>(tensor.payload, self.storage);
-            if i32::from(device) != HOST || storage == 0 {
+            if i32::from(device) != CPU || storage == 0 {
                 return 0;
             }
             Self::word(storage, self.bytes)
@@ -103,18 +107,19 @@ impl TensorLayout {
     }
 
     /// # Safety
-    /// The value is a tensor that is defined.
+    /// The value is a live, defined tensor.
     #[inline]
     pub(crate) unsafe fn is_plain(&self, tensor: &Value) -> bool {
-        // SAFETY: by the caller's word; an object of C++ begins with the table of its functions.
+        // SAFETY: the caller guarantees a live tensor, and a C++ object begins with its virtual
+        // table pointer.
         unsafe { Self::word::<u64>(tensor.payload, 0) == self.table }
     }
 
     /// # Safety
-    /// A `T` lies there.
+    /// A `T` lies at `offset` from `address`.
     #[inline]
     unsafe fn word<T: Copy>(address: u64, offset: usize) -> T {
-        // SAFETY: by the caller's word.
+        // SAFETY: the caller guarantees that a `T` lies at this offset.
         unsafe {
             (address as *const c_void)
                 .byte_add(offset)

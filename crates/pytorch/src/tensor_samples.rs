@@ -1,42 +1,46 @@
-//! Finding where plain tensors hold their facts, on tensors that torch tells the facts of.
+//! Finds the offsets of facts in plain tensors, on tensors that torch describes too.
 //!
-//! The samples come from the probe. An offset is taken only if it is the one place at which all of
-//! them are right; what is found is a `TensorLayout`.
+//! The probe provides the samples. An offset is accepted only if it is the only one that is right
+//! in all of them; the result is a `TensorLayout`.
 
-#![expect(unsafe_code, reason = "tensors are asked through torch's C interface")]
+#![expect(
+    unsafe_code,
+    reason = "tensors are queried through torch's C interface"
+)]
 
 use std::ptr;
 
 use crate::ivalue::Value;
 use crate::self_read::read_words;
 use crate::symbols::TensorSymbols;
-use crate::tensor::{HOST, ask_storage, device_kind, dtype_of};
+use crate::tensor::{CPU, ask_storage, device_kind, dtype_of};
 use crate::tensor_layout::{FEW, TensorLayout};
 
-/// So many words of a tensor are looked at; it has 22 in torch 2.15.
+/// How many words of a tensor are examined; it has 22 in torch 2.15.
 const TENSOR_WORDS: usize = 24;
-/// So many words of a storage are looked at.
+/// How many words of a storage are examined.
 const STORAGE_WORDS: usize = 8;
 
 /// The first words of a tensor.
 type TensorWords = [u64; TENSOR_WORDS];
 
-/// Tensors of which torch tells the facts, by their addresses. They live as long as this.
+/// The addresses of sample tensors, which live as long as this. The caller of the probe creates
+/// them, and torch's C interface tells their facts.
 #[derive(Clone, Copy, Debug)]
 pub struct TensorSamples<'a> {
-    /// Plain ones of several types, with up to five dimensions, and with bytes, which begin at
-    /// different places in their storages.
+    /// Plain tensors of several dtypes, with up to five dimensions and with bytes, which begin at
+    /// different offsets in their storages.
     pub plain: &'a [u64],
-    /// One with more than five dimensions.
+    /// A plain tensor with more than five dimensions.
     pub large: u64,
-    /// One on another device than the host, one that a program made as a class of its own, and two
-    /// more of the class, which have Python say their sizes and their strides.
+    /// A tensor on another device than the CPU, an instance of a Python subclass, and two more of
+    /// that class: one whose sizes and one whose strides come from Python.
     pub others: [u64; 4],
 }
 
 impl TensorSamples<'_> {
-    /// Finds the offsets. Returns none if any of them is not the only one at which all is right, or if
-    /// something else than a plain tensor lies anywhere.
+    /// Finds the offsets. Returns `None` if any of them is ambiguous or missing, or if a sample is
+    /// not a plain tensor.
     pub(crate) fn find_layout(&self, symbols: &TensorSymbols) -> Option<TensorLayout> {
         let table = symbols.plain_table?;
         let plain = |&address: &u64| TensorSample::take(address, table, symbols);
@@ -61,12 +65,12 @@ impl TensorSamples<'_> {
         })
     }
 
-    /// Finds the bits, in the word of the type, that a tensor has which has other sizes or strides than
-    /// lie in it, and those of them that say it of sizes or that Python is asked.
+    /// Finds the bits, in the word with the dtype, of tensors whose sizes or strides differ from
+    /// those stored in them, and those of the bits that concern sizes or Python.
     ///
-    /// torch has two fields of two bits each, for what the class says and above it for what Python
-    /// does: the lower bit of each is for strides, the upper one for sizes. Other bits of the word
-    /// are not looked at: what no field has is whatever lay there before.
+    /// torch has two fields of two bits each, the lower one for the class and the upper one for
+    /// Python. In each, the lower bit is for strides and the upper one for sizes. Other bits are
+    /// ignored, because padding is uninitialized.
     fn find_others(&self, plain: &PlainSamples, table: u64, dtype: usize) -> Option<(u64, u64)> {
         let flags = |address| plain_words(address, table).map(|words| words[dtype / 8]);
         let [_, own, by_sizes, by_strides] = self.others.map(flags);
@@ -91,17 +95,17 @@ impl TensorSamples<'_> {
     ) -> Option<usize> {
         let [address, ..] = self.others;
         let elsewhere = plain_words(address, table)?;
-        // SAFETY: what begins with the table of plain tensors is one.
+        // SAFETY: an object that begins with the virtual table of plain tensors is one.
         let kind = unsafe { device_kind(Value::new(address, 0).tensor(), symbols) }?;
         only(8..8 * TENSOR_WORDS, |offset| {
-            kind != HOST
+            kind != CPU
                 && i32::from(byte(&elsewhere, offset)) == kind
-                && plain.all(|sample| i32::from(byte(&sample.words, offset)) == HOST)
+                && plain.all(|sample| i32::from(byte(&sample.words, offset)) == CPU)
         })
     }
 }
 
-/// The plain ones, as they lie in memory.
+/// The plain tensors as they lie in memory.
 struct PlainSamples(Vec<TensorSample>);
 
 impl PlainSamples {
@@ -121,7 +125,7 @@ impl PlainSamples {
         })
     }
 
-    /// Finds the offset of a tensor's storage, and in that the one of the address of its bytes.
+    /// Finds the offset of a tensor's storage, and in the storage that of the address of its bytes.
     fn find_storage(&self) -> Option<(usize, usize)> {
         let words = |storage| (0..STORAGE_WORDS).map(move |word| (storage, 8 * word));
         only(word_offsets().flat_map(words), |(storage, bytes)| {
@@ -130,7 +134,7 @@ impl PlainSamples {
     }
 }
 
-/// A tensor as it lies in memory, and what torch says of it.
+/// A tensor as it lies in memory, and the facts that torch tells.
 struct TensorSample {
     address: u64,
     words: TensorWords,
@@ -138,20 +142,20 @@ struct TensorSample {
     strides: u64,
     dim: usize,
     dtype: u16,
-    /// Where its storage begins.
+    /// The address of its storage.
     bytes: u64,
 }
 
 impl TensorSample {
-    /// Takes what lies at an address, if that is a plain tensor, and asks it.
+    /// Reads what lies at an address and, if it is a plain tensor, queries its facts.
     fn take(address: u64, table: u64, symbols: &TensorSymbols) -> Option<Self> {
         let words = plain_words(address, table)?;
         let value = Value::new(address, 0);
         let handle = value.tensor();
         let (mut dim, mut dtype) = (0, 0);
         let (mut sizes, mut strides) = (ptr::null(), ptr::null());
-        // SAFETY: what begins with the table of plain tensors is one; the functions write one answer
-        // each, and throw nothing.
+        // SAFETY: an object that begins with the virtual table of plain tensors is one. The
+        // functions write one answer each and do not throw.
         let (is_told, bytes) = unsafe {
             let is_told = (symbols.dim)(handle, &raw mut dim) == 0
                 && (symbols.dtype)(handle, &raw mut dtype) == 0
@@ -178,8 +182,8 @@ impl TensorSample {
         (self.word(offset) >> (8 * (offset % 8))) as u16
     }
 
-    /// Returns whether its sizes lie in it, at this offset, their number before them and its strides
-    /// behind.
+    /// Returns whether its sizes lie in it at this offset, preceded by their number and followed by
+    /// its strides.
     fn has_sizes_at(&self, offset: usize) -> bool {
         let sizes = self.address + offset as u64;
         self.word(offset - 8) == self.dim as u64
@@ -187,7 +191,7 @@ impl TensorSample {
             && self.strides == sizes + 8 * FEW as u64
     }
 
-    /// Returns whether it is one of more dimensions than lie in a tensor, with the address of its
+    /// Returns whether it has more dimensions than are stored in a tensor, with the address of its
     /// sizes at this offset and its strides right behind them.
     fn has_sizes_elsewhere(&self, offset: usize) -> bool {
         self.dim > FEW
@@ -196,19 +200,19 @@ impl TensorSample {
             && self.strides == self.sizes + 8 * self.dim as u64
     }
 
-    /// Returns a word of what lies at an address in it.
+    /// Returns a word of the object whose address lies in it.
     fn bytes_at(&self, storage: usize, offset: usize) -> Option<u64> {
         let words = read_words::<STORAGE_WORDS>(self.word(storage))?;
         Some(words[offset / 8])
     }
 }
 
-/// Returns the words of what lies at an address, if that is a plain tensor.
+/// Returns the words at an address, or `None` if there is no plain tensor.
 fn plain_words(address: u64, table: u64) -> Option<TensorWords> {
     read_words(address).filter(|words: &TensorWords| words[0] == table)
 }
 
-/// Returns the offsets of the words after a tensor's table.
+/// Returns the offsets of the words behind a tensor's virtual table pointer.
 fn word_offsets() -> impl Iterator<Item = usize> {
     (8..8 * TENSOR_WORDS).step_by(8)
 }
@@ -253,10 +257,10 @@ mod tests {
         samples.find_layout(symbols)
     }
 
-    /// Returns the type, sizes, strides and address of the bytes of a tensor.
+    /// Returns the dtype, sizes, strides and address of the bytes of a tensor.
     fn facts(tensor: &Tensor, tensors: &Tensors) -> (DType, Vec<usize>, Vec<isize>, u64) {
         let value = Value::new(ptr::from_ref(tensor) as u64, 0);
-        // SAFETY: the value is a tensor of the stand-in.
+        // SAFETY: the value is a tensor of the stand-in, which the test keeps alive.
         unsafe {
             let facts = TensorFacts::of(&value, tensors).unwrap();
             let bytes = storage_address(&value, &facts, tensors);
@@ -290,7 +294,7 @@ mod tests {
         let by_python = of_class().with_others(0b0100);
         for unasked in [unasked, by_class, by_python] {
             let unasked = Value::new(ptr::from_ref(&unasked) as u64, 0);
-            // SAFETY: the value is a tensor of the stand-in.
+            // SAFETY: the value is a tensor of the stand-in, which the test keeps alive.
             assert!(unsafe { TensorFacts::of(&unasked, &read) }.is_none());
         }
         let strideless = of_class().with_others(0b0001);
@@ -316,7 +320,7 @@ mod tests {
         let symbols = symbols();
         let found = |tensors: &[Tensor]| find(&addresses(tensors), &symbols);
         assert_eq!(found(&[]), None);
-        // The number of its type is also that of its dimensions.
+        // The number of its dtype is also its number of dimensions.
         assert_eq!(found(&[Tensor::new(2, &[6, 3], &[3, 1], 0)]), None);
     }
 

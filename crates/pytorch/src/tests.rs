@@ -1,4 +1,4 @@
-//! The observer on a stand-in for libtorch: from the probe to a profile.
+//! Tests of the observer on a stand-in for libtorch, from the probe to a profile.
 
 use std::thread;
 
@@ -238,9 +238,9 @@ fn inputs_are_told_apart_as_torchs_profiler_does() {
     expected.int(8);
     expected.float(0.5);
     expected.complex(3.0, 4.0);
-    // A list that holds nothing among its numbers.
+    // A list with an element that is not a number.
     expected.other();
-    // A list that is too long, one of optional tensors, and nothing.
+    // A list that is too long, a list of optional tensors, and no value.
     for _ in 0..3 {
         expected.other();
     }
@@ -331,7 +331,7 @@ const MEMORY: Wanted = Wanted {
 };
 
 #[test]
-fn memory_of_the_host_is_told_while_a_session_wants_it() {
+fn cpu_memory_is_reported_while_a_session_wants_it() {
     let profile = record(MEMORY, || {
         stand_in::allocate(0x1000, 64, 640, 0);
         stand_in::allocate(0x1000, -64, 576, 0);
@@ -376,7 +376,7 @@ fn a_slot_is_emptied_by_the_last_session_and_not_below_another_entry() {
 }
 
 #[test]
-fn memory_that_is_not_told_of_is_found_out() {
+fn memory_that_is_not_reported_is_an_error() {
     let observer = observer();
     assert_eq!(
         observer.check_memory(77, || stand_in::allocate(1, 77, 77, 0)),
@@ -404,7 +404,7 @@ fn the_block_that_is_checked_is_in_no_recording() {
 }
 
 #[test]
-fn roles_are_of_storages_on_the_host() {
+fn roles_are_of_storages_in_cpu_memory() {
     let wanted = Wanted {
         inputs: true,
         memory: true,

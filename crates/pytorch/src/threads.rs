@@ -1,8 +1,9 @@
-//! What each thread has for the observer, and which of torch's thread numbers is whose.
+//! The thread-local state of the observer, and a table from torch's thread numbers to the
+//! recorder's keys.
 //!
-//! torch says of a backward node on which thread its forward operator ran, by a number of its own.
-//! A thread enters its number here with the first scope that it opens; nothing is locked, so that a
-//! fork finds nothing half done.
+//! torch identifies the forward thread of a backward node by a number of its own. A thread
+//! registers its number with the first scope that it opens. There is no lock, so a fork cannot find
+//! one held.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -19,18 +20,20 @@ fast_thread_local! {
     static STATE: ThreadState = ThreadState::new()
 }
 
-/// What one thread holds.
+/// The state of one thread.
 #[derive(Debug)]
 pub(crate) struct ThreadState {
     pub(crate) contexts: FreeList,
     pub(crate) names: KnownNames,
-    /// The context of a backward node's evaluation, until the node itself begins in it.
+    /// The context of the engine's scope around a backward node, until the node itself begins.
     pub(crate) evaluation: Cell<*mut c_void>,
-    /// How many ranges and nodes, whose names are texts of the moment, torch has begun here.
+    /// How many ranges and backward nodes, whose names are temporary, torch has begun on this
+    /// thread.
     pub(crate) texts: Cell<u64>,
     /// torch's number of the thread; zero until it is known.
     number: Cell<u64>,
-    /// The scope that began last, unless one has ended here since, and how many had ended elsewhere.
+    /// The scope that began last, unless one has ended here since, and the value of
+    /// `ENDS_ELSEWHERE` then.
     last: Cell<(*const RecordFunction, u64)>,
 }
 
@@ -46,19 +49,19 @@ impl ThreadState {
         }
     }
 
-    /// Returns whether a scope that torch tells of is the one that it told of last. Another one at its
-    /// place would come after its end.
+    /// Returns whether torch reports the same scope again. A new scope at the same address can only
+    /// come after the end of the old one.
     pub(crate) fn hears_again(&self, record: *const RecordFunction) -> bool {
         let now = (record, ENDS_ELSEWHERE.load(Ordering::Relaxed));
         self.last.replace(now) == now
     }
 
-    /// Says that a scope ends.
+    /// Notes that a scope ends.
     pub(crate) fn forget_last(&self) {
         self.last.set((ptr::null(), 0));
     }
 
-    /// Has the thread found by torch's number of it.
+    /// Registers the thread under torch's number of it.
     #[inline]
     pub(crate) fn enter(&self, symbols: &Symbols) {
         if self.number.get() == 0 {
@@ -70,28 +73,28 @@ impl ThreadState {
     fn enter_first(&self, symbols: &Symbols) {
         let number = symbols.thread_number();
         self.number.set(number);
-        // Relaxed: a number and its key are one word, and carry nothing else.
+        // Relaxed: number and key are one word, which publishes nothing else.
         slot(number).store(entry(number, ThreadKey::current()), Ordering::Relaxed);
     }
 }
 
-/// How many scopes have ended on another thread than they began on. Relaxed: whoever begins another
-/// scope in the place of such a one has learnt of its end by other means.
+/// How many scopes have ended on another thread than they began on. Relaxed: a thread that reuses
+/// the memory of such a scope has synchronized with its end by other means.
 static ENDS_ELSEWHERE: AtomicU64 = AtomicU64::new(0);
 
-/// Says that a scope ends which began on another thread: that one does not hear of it.
+/// Notes the end of a scope that began on another thread, which is not told.
 #[cold]
 pub(crate) fn count_end_elsewhere() {
     ENDS_ELSEWHERE.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Calls `action` with what the calling thread holds, unless the thread is ending.
+/// Calls `action` with the state of the calling thread. Returns `None` if the thread is ending.
 #[inline]
 pub(crate) fn with_state<T>(action: impl FnOnce(&ThreadState) -> T) -> Option<T> {
     STATE.try_with(action).ok()
 }
 
-/// Numbers of threads with their keys. Of numbers that share a slot the newest is known.
+/// Thread numbers with their keys. Numbers that share a slot replace each other.
 const SLOTS: usize = 4096;
 static KEYS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
 
@@ -103,7 +106,7 @@ fn entry(number: u64, key: ThreadKey) -> u64 {
     number << 32 | u64::from(key.to_raw())
 }
 
-/// Returns the key of the thread with torch's number `number`, [`ThreadKey::NONE`] if it never
+/// Returns the key of the thread with torch's number `number`, or [`ThreadKey::NONE`] if it never
 /// opened a scope.
 #[inline]
 pub(crate) fn key_of(number: u64) -> ThreadKey {

@@ -3,7 +3,6 @@
 use mindprof_analyze::{Sums, microseconds};
 use mindprof_answers::{Change, Diff, Measure};
 use mindprof_model::{DeviceKind, Nanos};
-use mindprof_trace::device_name;
 
 use crate::grid::{Align, characters, cut, grid, push_line, push_wrapped};
 use crate::number::time_text;
@@ -219,7 +218,7 @@ fn device_cell(row: &Change) -> String {
     } else {
         ""
     };
-    format!("{}{range}", device_name(row.device))
+    format!("{}{range}", row.device.name())
 }
 
 fn before_cell(row: &Change, measure: Measure) -> String {

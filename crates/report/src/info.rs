@@ -4,7 +4,6 @@ use mindprof_analyze::microseconds;
 use mindprof_answers::{Step, Track};
 use mindprof_formats::Info;
 use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
-use mindprof_trace::device_name;
 
 use crate::grid::{Align, cut, grid, push_line};
 use crate::number::time_text;
@@ -99,7 +98,7 @@ fn push_tracks(text: &mut String, profile: &Profile, title: &str, tracks: &[Trac
             let process = if is_host {
                 thread.process.to_string()
             } else {
-                format!("{}:{}", device_name(track.device), thread.process)
+                format!("{}:{}", track.device.name(), thread.process)
             };
             vec![
                 process,

@@ -8,7 +8,6 @@ use std::fmt::Write;
 use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit};
 use mindprof_formats::{Row, RowOptions, event_rows, self_totals};
 use mindprof_model::{Loss, LossCause};
-use mindprof_trace::device_name;
 
 pub use self::columns::TABLE_COLUMNS;
 use self::columns::{Column, shown_columns};
@@ -78,7 +77,7 @@ impl TableFacts {
         Self {
             device: analysis
                 .accelerator()
-                .map(|kind| device_name(kind).to_uppercase()),
+                .map(|kind| kind.name().to_uppercase()),
             memory: analysis.has_memory(),
             flops: analysis.counts_flops(),
             loss: *analysis.profile().loss(),

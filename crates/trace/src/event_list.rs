@@ -4,10 +4,9 @@ use std::io::Write;
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, Item, microseconds};
-use mindprof_model::{EventId, StringId};
+use mindprof_model::{DeviceKind, EventId, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::device::device_name;
 use crate::error::Result;
 use crate::files::write_file;
 
@@ -20,7 +19,7 @@ use crate::files::write_file;
 pub fn write_event_list(analysis: &Analysis, mut out: impl Write) -> Result<()> {
     let arrow = format!(
         "cpu_to_{}",
-        analysis.accelerator().map_or("cuda", device_name)
+        analysis.accelerator().map_or("cuda", DeviceKind::name)
     );
     let mut names = Names::default();
     let mut arrows = 0_u64;

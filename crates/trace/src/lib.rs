@@ -25,7 +25,6 @@
 //! ```
 
 mod chrome;
-mod device;
 mod error;
 mod event_list;
 mod execution_trace;
@@ -43,11 +42,9 @@ mod slim;
 mod trace_format;
 
 pub use chrome::{
-    ARGUMENT_KEYS, EVENT_KEYS, EventOrder, TraceOptions, category_name, category_of_name,
-    dtype_of_name, input_types, is_hidden_name, json_value, loss_key, write_trace,
-    write_trace_with,
+    ARGUMENT_KEYS, EVENT_KEYS, EventOrder, TraceOptions, input_types, json_value, loss_key,
+    write_trace, write_trace_with,
 };
-pub use device::{device_name, device_names, device_type_name, is_device_work};
 pub use error::{Error, Result, io_text};
 pub use event_list::{write_event_list, write_event_list_file};
 pub use execution_trace::{

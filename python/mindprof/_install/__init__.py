@@ -1,1 +1,1 @@
-"""`install()`: the engine under the names of a framework's own profiler."""
+"""`install()`: replaces a framework's own profiler with this one."""

@@ -1,4 +1,4 @@
-"""`install()` and `uninstall()`: once in a process, for frameworks that are there or still come."""
+"""`install()` and `uninstall()`: process-wide, for frameworks imported before or after the call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mindprof._install.mindtorch_names import MINDTORCH_MODULE, replace_mindtorc
 from mindprof._install.replacements import Replacements
 from mindprof._install.torch_names import TORCH_MODULE, replace_torch_names
 
-#: By the module after whose import it is done, what is done.
+#: The function to call after the import of each module.
 _STEPS: dict[str, Callable[[ModuleType, Replacements], None]] = {
     TORCH_MODULE: replace_torch_names,
     MINDTORCH_MODULE: replace_mindtorch_names,
@@ -22,14 +22,14 @@ _STEPS: dict[str, Callable[[ModuleType, Replacements], None]] = {
 
 
 class _Installation:
-    """What is installed in this process."""
+    """The process-wide state of `install()`."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.replacements: dict[str, Replacements] = {}
         self.imports: ImportWatch | None = None
         if hasattr(os, "register_at_fork"):
-            # A child that is forked while another thread installs finds it done or not begun.
+            # A child never sees a half-finished installation of another thread.
             os.register_at_fork(
                 before=self.lock.acquire,
                 after_in_parent=self.lock.release,
@@ -41,15 +41,15 @@ class _Installation:
             if self.imports is not None:
                 return
             self.imports = ImportWatch(_STEPS, self.meet)
-            # Before the look at what is there, so that nothing comes in between.
+            # Starts before the loop below, so that no import slips in between.
             self.imports.start()
         for name in _STEPS:
             if name in sys.modules:
-                # Waits for another thread that is still importing it.
+                # Waits if another thread is still importing the module.
                 self.meet(import_module(name))
 
     def meet(self, module: ModuleType) -> None:
-        """Replaces the names of a framework, unless that is done."""
+        """Replaces the names of a framework, unless that has happened already."""
         with self.lock:
             name = module.__name__
             if self.imports is not None and name not in self.replacements:
@@ -70,16 +70,15 @@ _INSTALLATION = _Installation()
 
 
 def install() -> None:
-    """Puts the engine in the place of torch's profiler: code that is written for that uses it.
+    """Replaces torch's profiler with this one, so that existing code uses it unchanged.
 
-    `torch.profiler.profile` and `tensorboard_trace_handler` are ours from then on, and so is
-    `torch.autograd.profiler.profile`. A torch that is not there yet gets them when it is imported.
-    A second call changes nothing.
+    `torch.profiler.profile`, `torch.profiler.tensorboard_trace_handler` and
+    `torch.autograd.profiler.profile` refer to mindprof from then on. If torch is imported later,
+    the names are replaced after its import. A second call has no effect.
 
-    MindTorch v2, where it is in the process, has its operators recorded and its profiler served in
-    the same way.
+    If the process uses MindTorch v2, its operators are recorded and its profiler is replaced too.
 
-    What a program took out of torch before (`from torch.profiler import profile`) stays torch's.
+    Names that the program imported earlier (`from torch.profiler import profile`) remain torch's.
 
     Example:
         >>> install()
@@ -89,5 +88,5 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Puts back what was there before `install()`; a second call changes nothing."""
+    """Restores the names that `install()` replaced. A second call has no effect."""
     _INSTALLATION.uninstall()

@@ -1,7 +1,8 @@
-"""What of the engine takes which place in MindTorch v2, the framework of that name.
+"""The names that `install()` replaces in MindTorch v2, the framework.
 
-Its dispatcher asks whether a profiler is on, and calls at the beginning and end of each operator.
-The package of the same name that comes with mindprof has no such dispatcher: its profiler is ours.
+Its dispatcher asks whether a profiler is active, and calls hooks when each operator begins and
+ends. The package of the same name that ships with mindprof has no such dispatcher and already uses
+this profiler.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from types import ModuleType
 
 from mindprof import _core
 from mindprof._install.replacements import Replacements
-from mindprof._profiler.activity import ProfilerActivity
 from mindprof._profiler.profile import profile
 from mindprof._profiler.schedule import ProfilerAction, schedule
+from mindprof._settings.activity import ProfilerActivity
 
-#: The module after whose import everything is there that is to be replaced.
+#: After the import of this module, all names to replace exist.
 MINDTORCH_MODULE = "mindtorch_v2._dispatch.dispatcher"
 
 _PROFILER_NAMES = {
@@ -28,11 +29,11 @@ _PROFILER_NAMES = {
 
 
 def replace_mindtorch_names(dispatcher: ModuleType, replacements: Replacements) -> None:
-    """Has the dispatcher tell the engine, and puts our profiler in the place of its own.
+    """Connects the dispatcher to the engine and replaces the framework's profiler.
 
     Args:
-        dispatcher: The module of the dispatcher.
-        replacements: Takes what was done.
+        dispatcher: The dispatcher module.
+        replacements: Collects the replacements, to undo them later.
     """
     replacements.replace(dispatcher, "is_profiler_enabled", _core.is_recording)
     replacements.replace(dispatcher, "dispatch_op_enter", _core.open_dispatched_operator)

@@ -1,4 +1,4 @@
-"""Attributes that were replaced, so that all of it can be undone."""
+"""`Replacements`: replaces attributes of modules and classes, and undoes it."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ class _Replacement(NamedTuple):
 
 
 class Replacements:
-    """What was put in the place of what."""
+    """A list of replaced attributes that can be undone together.
+
+    `install()` keeps one per framework, and `mindprof run` one per patch.
+    """
 
     def __init__(self) -> None:
         self._done: list[_Replacement] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> None:
-        """Puts a value in the place of an attribute; one that is not there stays so.
+        """Replaces an attribute, if the owner itself defines it.
 
         Args:
             owner: A module or a class.
             name: The attribute.
-            value: What to put there.
+            value: The new value.
         """
         if name in vars(owner):
             self._done.append(_Replacement(owner, name, vars(owner)[name], value))
             setattr(owner, name, value)
 
     def undo(self) -> None:
-        """Puts back what was there, except where somebody has put something else since."""
+        """Restores the original values, except where someone else has replaced them since."""
         while self._done:
             owner, name, before, after = self._done.pop()
             if vars(owner).get(name) is after:

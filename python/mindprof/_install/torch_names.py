@@ -1,8 +1,8 @@
-"""What of the engine takes which place in torch.
+"""The names that `install()` replaces in torch.
 
-`record_function` stays torch's own: the observer hears of its ranges, and compiled code knows it.
-So do schedules, whose actions trainers check for torch's class, and the enumerations,
-configurations and observers: our profilers take all of them as they are.
+`record_function` remains torch's: the observer sees its ranges, and compiled code knows it.
+Schedules remain too, because trainers check that actions are of torch's class, and so do the
+enumerations, configurations and observers. Our profilers accept all of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mindprof._profiler.kineto_profile import _KinetoProfile
 from mindprof._profiler.profile import profile
 from mindprof._profiler.tensorboard import tensorboard_trace_handler
 
-#: The module after whose import everything is there that is to be replaced.
+#: After the import of this module, all names to replace exist.
 TORCH_MODULE = "torch.profiler"
 
 _PROFILER_NAMES = {
@@ -27,16 +27,16 @@ _PROFILER_NAMES = {
 
 
 def replace_torch_names(profiler: ModuleType, replacements: Replacements) -> None:
-    """Puts our names in the place of torch's.
+    """Replaces torch's names with ours.
 
     Args:
         profiler: `torch.profiler`.
-        replacements: Takes what was done.
+        replacements: Collects the replacements, to undo them later.
     """
     inner = sys.modules.get("torch.profiler.profiler")
     older = sys.modules.get("torch.autograd.profiler")
     if inner is not None and older is not None and vars(inner).get("prof") is older:
-        # torch's own profiler, where a program got hold of it before, goes on with torch's engine.
+        # A program that imported torch's profiler earlier keeps torch's engine with it.
         replacements.replace(inner, "prof", SimpleNamespace(**vars(older)))
     for module in filter(None, (profiler, inner)):
         for name, value in _PROFILER_NAMES.items():

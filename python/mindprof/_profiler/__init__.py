@@ -1,1 +1,1 @@
-"""Recording: what users open, step and close, and how they say what to record."""
+"""The profilers: the classes that users start, step and stop, with schedules and metadata."""

@@ -1,4 +1,7 @@
-"""`autograd.profiler.profile`: one recording at a time, and what came of it."""
+"""`autograd.profiler.profile`: makes one recording at a time and holds its results.
+
+It starts and stops the recording through the frameworks, and asks the engine for results.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from types import TracebackType
 from typing import Any
 
 from mindprof import _core
-from mindprof._hosts.frameworks import (
+from mindprof._frameworks.loader_workers import WORKERS, Handover
+from mindprof._frameworks.present import present_host
+from mindprof._frameworks.registry import (
     Recordings,
     begin_recordings,
     end_recordings,
@@ -19,30 +24,9 @@ from mindprof._hosts.frameworks import (
     has_framework_device,
     has_frameworks,
 )
-from mindprof._hosts.loader_workers import WORKERS, Handover
-from mindprof._hosts.present import present_host
-from mindprof._hosts.unseen import warn_of_unseen_torch
+from mindprof._frameworks.unseen import warn_of_unseen_torch
 from mindprof._profiler import metadata as trace_metadata
-from mindprof._profiler.activity import (
-    DEVICE_NAMES,
-    ProfilerActivity,
-    check_activity_types,
-    own_activity,
-)
 from mindprof._profiler.garbage import GarbageCollections
-from mindprof._profiler.options import (
-    DEFAULT_BUDGET_BYTES,
-    DEFAULT_STACK_DEPTH,
-    SessionOptions,
-    checked_count,
-)
-from mindprof._profiler.profiler_config import (
-    ProfilerConfig,
-    ProfilerState,
-    _ExperimentalConfig,
-    own_config,
-    refuse,
-)
 from mindprof._profiler.source_roots import source_roots
 from mindprof._profiler.stats import _ProfilerStats
 from mindprof._profiler.switches import forward_arrows
@@ -51,22 +35,36 @@ from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.logger import inform, logger
-from mindprof._results.metrics import check_metric
 from mindprof._results.raw_results import RawResults
+from mindprof._results.shared_results import NO_RECORDING, SharedResults
+from mindprof._settings.activity import (
+    DEVICE_NAMES,
+    ProfilerActivity,
+    check_activity_types,
+    own_activity,
+)
+from mindprof._settings.options import (
+    DEFAULT_BUDGET_BYTES,
+    DEFAULT_STACK_DEPTH,
+    SessionOptions,
+    checked_count,
+)
+from mindprof._settings.profiler_config import (
+    ProfilerConfig,
+    ProfilerState,
+    _ExperimentalConfig,
+    own_config,
+    refuse,
+)
 
 TRACE_ONLY = (
     "events() is not available when trace_only=True in ExperimentalConfig. "
     "Use export_chrome_trace() instead."
 )
 
-NO_RECORDING = (
-    "'NoneType' object has no attribute 'save' (there is no finished recording; "
-    "stop the profiler before exporting)"
-)
-
 
 def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _ExperimentalConfig:
-    """Returns the configuration, or a copy that can have stacks; the user's own stays as it is."""
+    """Returns the configuration, or a copy without `trace_only` if stacks are recorded."""
     if not (config.trace_only and with_stack):
         return config
     warnings.warn(
@@ -79,26 +77,28 @@ def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _Experi
     return config
 
 
-class profile:
-    """Records what the host runs while it is open. `mindprof.profile` is built on it.
+class profile(SharedResults):
+    """Records operators inside its `with` block. `mindprof.profile` is built on it.
 
     Args:
-        enabled: If false, nothing happens and there are no results.
-        use_device: The kind of device to look at. There is none, so this warns and goes on without.
-        record_shapes: Keep the shapes of what operators are given.
-        with_flops: Estimate floating-point operations, for which shapes are kept.
+        enabled: If false, the profiler does nothing and has no results.
+        use_device: The device to record besides the CPU. If it is not available, the profiler warns
+            and continues without it.
+        record_shapes: Record the input shapes of operators.
+        with_flops: Estimate floating-point operations, which also records shapes.
         profile_memory: Record allocations.
-        with_stack: Record Python calls, and by whom operators are called.
-        with_modules: Record calls of modules; `with_stack` does so too.
-        use_kineto: Accepted; there is one recorder.
-        use_cpu: Record the host.
-        experimental_config: Options that torch calls experimental.
-        acc_events: Keep the events of earlier recordings.
-        custom_trace_id_callback: Makes the name of a trace; random if None.
-        post_processing_timeout_s: How long results may take; at zero there are none.
-        activity_filters: By group, the activity types to write into traces.
-        budget_bytes: How much memory a recording may take.
-        stack_depth: How many calls deep Python is followed.
+        with_stack: Record Python calls and the stacks of operators.
+        with_modules: Record calls of modules, which `with_stack` includes.
+        use_kineto: Accepted; there is one recorder. A device-only profiler requires it, as in
+            torch.
+        use_cpu: Record the CPU.
+        experimental_config: torch's experimental options.
+        acc_events: Accumulate the events of all recordings.
+        custom_trace_id_callback: Returns the id of each trace; ids are random if `None`.
+        post_processing_timeout_s: The time limit for processing results; zero gives no results.
+        activity_filters: The activity types to write into traces, by group.
+        budget_bytes: The maximum memory of a recording.
+        stack_depth: The maximum depth of recorded Python calls.
 
     Example:
         >>> with profile() as prof:
@@ -179,8 +179,8 @@ class profile:
         if self.with_modules:
             warnings.warn(
                 "with_modules is deprecated and will be removed in a future release of torch. "
-                "mindprof records calls of modules for it, and of nothing else of Python; "
-                "with_stack=True records them too, here and in torch, among all other calls.",
+                "mindprof records only calls of modules with it; with_stack=True records them too, "
+                "here and in torch, along with all other Python calls.",
                 FutureWarning,
                 stacklevel=3,
             )
@@ -216,20 +216,20 @@ class profile:
         warnings.warn(text, stacklevel=4)
 
     def default_trace_id(self) -> str:
-        """Returns a random name for a trace."""
+        """Returns a random trace id."""
         return os.urandom(16).hex().upper()
 
     def create_trace_id(self) -> str:
-        """Returns a name for a trace, from the user's callback if there is one."""
+        """Returns a new trace id, from the user's callback if there is one."""
         if self.custom_trace_id_callback:
             return self.custom_trace_id_callback()
         return self.default_trace_id()
 
     def config(self, create_trace_id: bool = False) -> ProfilerConfig:
-        """Returns how the recorder is set up.
+        """Returns the configuration of the recorder.
 
         Args:
-            create_trace_id: Choose a new name for the trace first.
+            create_trace_id: Create a new trace id first.
         """
         if create_trace_id:
             self.trace_id = self.create_trace_id()
@@ -273,15 +273,15 @@ class profile:
     def _start_trace(self) -> None:
         self.entered = True
         with self._stats.timed("profiler_enable_call_duration_us"):
-            # One that is still open is closed by letting go of it, and what it recorded is
-            # forgotten, as in torch. First, so that the new one begins with a whole budget.
+            # Dropping an open session closes it and discards its events, as in torch. This comes
+            # first, so that the new session has the whole budget.
             self._session = None
             self._end_recordings()
             self._end_workers(None)
-            # torch may have been imported since this profiler was made.
+            # torch may have been imported since this profiler was created.
             self._host = present_host(self.use_device)
             options = self._options()
-            # What is called after it has begun is in it, calls of ours too.
+            # Called before the session starts, which would record this call too.
             frameworks = has_frameworks()
             WORKERS.open(self)
             self._of_workers = WORKERS.start(self, options)
@@ -294,7 +294,7 @@ class profile:
         self.profiling_start_time_ns = perf_counter_ns()
 
     def _begin_recordings(self, session: _core.Session, options: SessionOptions) -> None:
-        """Tells frameworks of a recording, which ends if whoever interrupts does so there."""
+        """Notifies registered frameworks of a recording, and stops it if they are interrupted."""
         try:
             self._recordings = begin_recordings(session, options)
         except BaseException:
@@ -302,7 +302,7 @@ class profile:
             raise
 
     def _end_recordings(self) -> None:
-        """Has frameworks hand over what only came to light by now."""
+        """Notifies registered frameworks of the end, so that they attach their late events."""
         recordings, self._recordings = self._recordings, []
         end_recordings(recordings)
 
@@ -323,10 +323,10 @@ class profile:
         )
 
     def _meet_host(self, device: str | None) -> None:
-        """Takes in a host that came into the process after the recording had begun.
+        """Adds a framework that was imported after the recording started.
 
         Args:
-            device: The kind of device that is to be recorded too.
+            device: The device to record besides the CPU.
         """
         host = present_host(device)
         if self._session is not None and host is not self._host:
@@ -334,11 +334,11 @@ class profile:
             self.use_device = device if device and host.has_device(device) else None
             self.kineto_activities = self._wanted_activities() & host.activities()
             host.join(self._session, self._options())
-            # torch's data loaders have come with it.
+            # torch's data loaders are now available.
             WORKERS.open(self)
 
     def _stop_trace(self) -> bool:
-        """Ends the recording if there is one, and returns whether there was."""
+        """Stops the recording, and returns whether there was one."""
         session, self._session = self._session, None
         if session is None:
             return False
@@ -357,18 +357,18 @@ class profile:
         return True
 
     def _take_results(self, session: _core.Session) -> None:
-        # Before workers are waited for: a signal may end that, as when one of them dies.
+        # Stops before waiting for workers, which a signal may interrupt, such as when one dies.
         self.kineto_results = self._accumulated = self._host.stop(session)
         if self.acc_events:
             self._finished.append(session)
-            # Put together when someone looks.
+            # Combined when results are first read.
             self._accumulated = None
         self._events = None
         self._tree_is_built = False
         self._end_workers(session)
 
     def _end_workers(self, session: _core.Session | None) -> None:
-        """Ends what workers of data loaders record, if they do. A session takes it."""
+        """Stops the recordings of data loader workers, and attaches them to a session."""
         number, self._of_workers = self._of_workers, None
         if number is None:
             return
@@ -385,19 +385,22 @@ class profile:
             WORKERS.close(self)
 
     def _mark_step(self, number: int) -> None:
-        """Notes that a step begins now, for recordings in which no scope names it."""
+        """Marks the beginning of a step, for recordings without ranges for steps."""
         if self._session is not None:
             self._session.mark_step(number)
 
+    def _recording_for(self, _doing: str, /) -> _core.Profile | None:
+        return self._recording()
+
     def _recording(self) -> _core.Profile | None:
-        """Returns all that results are about, None if there is nothing."""
+        """Returns the recording that results describe, or `None` if none has finished."""
         if self.experimental_config.trace_only:
             raise RuntimeError(TRACE_ONLY)
         if self._accumulated is None and self._finished:
             *earlier, last = self._finished
             self._accumulated = last.stop_after(earlier[::-1])
         if self._accumulated is not None and not self._tree_is_built:
-            # The engine puts the recording in order and builds its tree when someone first looks.
+            # The engine assembles the recording and builds its tree on first access.
             with self._stats.timed("function_events_build_tree_call_duration_us"):
                 self._accumulated.events()
             self._tree_is_built = True
@@ -411,7 +414,7 @@ class profile:
 
     @property
     def function_events(self) -> EventList[FunctionEvent]:
-        """The events one by one; those of the last recording come first."""
+        """The list of events; those of the last recording come first."""
         recording = self._recording()
         if recording is None:
             return EventList()
@@ -421,29 +424,6 @@ class profile:
                 self._events = lists.events(newest_first or [recording])
             self._stats.number_of_events = len(self._events)
         return self._events
-
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = False,
-    ) -> EventList[FunctionEventAvg]:
-        """Returns one row per name, with counts and sums.
-
-        Args:
-            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
-            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
-            group_by_overload_name: Tell rows of one name apart by overload.
-            include_python_functions: Have rows for calls of Python functions too.
-        """
-        return lists.key_averages(
-            self._recording(),
-            group_by_input_shape=group_by_input_shape,
-            group_by_stack_n=group_by_stack_n,
-            group_by_overload_name=group_by_overload_name,
-            include_python_functions=include_python_functions,
-        )
 
     def table(
         self,
@@ -455,7 +435,7 @@ class profile:
         header: str | None = None,
         top_level_events_only: bool = False,
     ) -> str:
-        """Returns the events as a table; see `EventList.table`."""
+        """Returns the events as a text table; see `EventList.table`."""
         return self.function_events.table(
             sort_by=sort_by,
             row_limit=row_limit,
@@ -467,12 +447,12 @@ class profile:
         )
 
     def total_average(self) -> FunctionEventAvg:
-        """Returns one row that sums all events."""
+        """Returns a row that sums all events."""
         return self.key_averages().total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The sum of all events' own time on the host, in microseconds."""
+        """The sum of the self CPU times of all events, in microseconds."""
         return self.key_averages().self_cpu_time_total
 
     def export_chrome_trace(
@@ -486,16 +466,16 @@ class profile:
     ) -> str:
         """Writes the last recording as a Chrome trace, compressed if `path` ends in `.gz`.
 
-        The file is whole or absent. Exporting again works.
+        The file is written atomically. A recording can be exported several times.
 
         Args:
-            path: Where to; folders on the way are made. A name that ends in `.pftrace` gives
-                Perfetto's own format instead.
-            metadata: What to say at the top of the file, as JSON by key.
-            use_python_export: Accepted; there is one exporter.
-            cuda_graph_annotations: Accepted; there are no CUDA graphs.
-            graph_lanes: Accepted; there are no CUDA graphs.
-            default_stream: Accepted; there are no CUDA graphs.
+            path: The file to write; missing folders are created. The suffix `.pftrace` selects
+                Perfetto's native format.
+            metadata: Top-level entries of the file, as JSON texts by key.
+            use_python_export: Accepted, but has no effect; there is one exporter.
+            cuda_graph_annotations: Accepted, but has no effect.
+            graph_lanes: Accepted, but has no effect.
+            default_stream: Accepted, but has no effect.
 
         Returns:
             The path.
@@ -528,68 +508,28 @@ class profile:
         inform("wrote the trace to %s", written)
         return written
 
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Writes the stacks with a value each, as flame graph tools read them.
-
-        Args:
-            path: Where to.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            AssertionError: The recording has no stacks.
-        """
+    def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         recording = self._recording()
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         lists.export_stacks(recording, path, metric)
 
-    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
-
-        Args:
-            path: Where to; a picture in SVG, with search and zoom in a browser.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            AttributeError: There is no finished recording.
-            ValueError: There is no such metric.
-        """
-        check_metric(metric)
-        _core.write_flamegraph(self._finished_recording(), path, metric)
-
-    def export_speedscope(self, path: str) -> None:
-        """Writes a file that speedscope opens.
-
-        Args:
-            path: Where to.
-
-        Raises:
-            AttributeError: There is no finished recording.
-        """
-        _core.write_speedscope(self._finished_recording(), path)
-
     def _parse_kineto_results(
         self, result: Any, timeout_s: float | None = None
     ) -> list[FunctionEvent]:
-        """Returns the events of results: our own, or those of whoever speaks like torch."""
+        """Returns the events of our own results, or of raw results like torch's."""
         if isinstance(result, _core.Profile):
             return list(lists.events([result]))
         return RawResults(result, self.use_device, timeout_s).events()
 
-    def _finished_recording(self) -> _core.Profile:
-        recording = self._recording()
-        if recording is None:
-            raise AttributeError(NO_RECORDING)
-        return recording
-
     def toggle_collection_dynamic(
         self, enabled: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Stops collecting at once, or goes on. Open ranges and other profilers are not touched.
+        """Pauses or resumes collection immediately. Open ranges and other profilers are unaffected.
 
         Args:
             enabled: Whether to collect from now on.
-            activities: What; groups of devices change nothing.
+            activities: The groups to toggle.
 
         Raises:
             RuntimeError: Nothing is being recorded.
@@ -604,7 +544,7 @@ class profile:
         if self._session is None:
             raise RuntimeError(
                 "Expected tls_state to be true, but got false. (Nothing is being recorded: "
-                "collection can be toggled between start and stop.)"
+                "toggle collection between start and stop.)"
             )
         self._host.toggle(self._session, bool(enabled), groups)
         if self._of_workers is not None and ProfilerActivity.CPU in groups:

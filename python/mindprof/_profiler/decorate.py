@@ -1,4 +1,4 @@
-"""`record_function` beyond `with`: around the calls of a function, or up to a future's end."""
+"""`record_function` as a decorator, and ranges that end with a future."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Result = TypeVar("Result")
 
 
 def decorate(decorator: record_function, function: Callable[Parameters, Result]) -> Any:
-    """Returns `function` with a range of the decorator's name around each call.
+    """Returns a function that records each call of `function` as a range.
 
-    Each call opens a range of its own, so that a function may call itself. A generator or coroutine
-    has one range, from its first step to its last.
+    Each call opens its own range, so recursion works. A generator or coroutine has one range, from
+    its first step to its last.
     """
     import inspect
 
@@ -59,8 +59,8 @@ def _around_async_generator(decorator: record_function, function: Callable[..., 
         with record_function(decorator.name, decorator.args):
             inner = function(*args, **kwargs)
             step = inner.__anext__()
-            # What `yield from` is for generators: hand in what is sent or thrown, until the inner
-            # one ends.
+            # The equivalent of `yield from`: forwards sent values and thrown exceptions until the
+            # inner generator ends.
             while True:
                 try:
                     item = await step
@@ -78,11 +78,11 @@ def _around_async_generator(decorator: record_function, function: Callable[..., 
 
 
 def end_with_future(entered: record_function, future: Any) -> Any:
-    """Ends the range when `future` is done, and returns a future of the same value.
+    """Ends a range when a future is done, and returns a future with the same result.
 
     Args:
-        entered: A range that was entered.
-        future: One with `then`, as torch's, or with `add_done_callback`, as Python's.
+        entered: A range that has been entered.
+        future: A future with `then`, like torch's, or with `add_done_callback`, like Python's.
     """
     if hasattr(future, "then"):
 

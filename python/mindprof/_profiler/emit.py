@@ -1,4 +1,7 @@
-"""Ways to tell vendors' profilers about operators: without their libraries they only warn."""
+"""`emit_itt` and `emit_nvtx`: torch's annotations for vendors' profilers.
+
+mindprof is built without the vendors' libraries, so both only warn.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Emitter:
-    """Is entered and left, once."""
+    """A context manager that warns when it is entered, which is allowed once."""
 
     NAME: ClassVar[str]
 
@@ -42,22 +45,22 @@ class _Emitter:
 
 
 class emit_itt(_Emitter):
-    """Would mark operators for Intel's profilers.
+    """Stands for torch's annotation of operators for Intel's profilers. It only warns.
 
     Args:
-        enabled: If false, nothing happens, not even the warning.
-        record_shapes: Would mark shapes too.
+        enabled: If false, it does not even warn.
+        record_shapes: Accepted, but has no effect.
     """
 
     NAME = "ITT"
 
 
 class emit_nvtx(_Emitter):
-    """Would mark operators for NVIDIA's profilers.
+    """Stands for torch's annotation of operators for NVIDIA's profilers. It only warns.
 
     Args:
-        enabled: If false, nothing happens, not even the warning.
-        record_shapes: Would mark shapes too.
+        enabled: If false, it does not even warn.
+        record_shapes: Accepted, but has no effect.
     """
 
     NAME = "NVTX"

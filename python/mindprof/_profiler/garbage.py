@@ -1,4 +1,4 @@
-"""Collections of Python's garbage as calls in a recording, under torch's name for them."""
+"""Records Python's garbage collections as calls, under torch's name for them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from mindprof import _core
 
 
 class GarbageCollections:
-    """Records every collection from `start` to `stop`, on the thread that it runs on."""
+    """Records every collection between `start` and `stop`, on the thread that it runs on."""
 
     def __init__(self) -> None:
         self._running: _core.RangeHandle | None = None
         self._listener: _Listener | None = None
 
     def start(self) -> None:
-        """Begins to listen to the collector; a second time changes nothing."""
+        """Starts listening to the collector. A second call has no effect."""
         self.stop()
         self._listener = _Listener(weakref.ref(self, _forget_dropped))
         gc.callbacks.append(self._listener)
 
     def stop(self) -> None:
-        """Stops listening; a second time changes nothing."""
+        """Stops listening. A second call has no effect."""
         if self._listener in gc.callbacks:
             gc.callbacks.remove(self._listener)
         self._listener = None
 
     def notice(self, phase: str) -> None:
-        """Opens a call when a collection begins, and closes it when it ends."""
+        """Opens a scope when a collection begins, and closes it when the collection ends."""
         running, self._running = self._running, None
         if phase == "start":
             self._running = _core.garbage_collection_enter()
@@ -38,7 +38,7 @@ class GarbageCollections:
 
 
 class _Listener:
-    """What the collector calls. It keeps no profiler alive that was dropped without a stop."""
+    """The collector's callback. Its weak reference lets a profiler die that was never stopped."""
 
     def __init__(self, owner: weakref.ref[GarbageCollections]) -> None:
         self.owner = owner

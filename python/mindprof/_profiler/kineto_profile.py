@@ -1,4 +1,7 @@
-"""`_KinetoProfile`: a profiler without schedule, on which `profile` is built."""
+"""`_KinetoProfile`: a profiler without a schedule, the base class of `profile`.
+
+It keeps the options and metadata, and wraps an autograd `profile`, which does the recording.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +11,40 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mindprof import _core
-from mindprof._hosts.loader_workers import WORKERS
-from mindprof._hosts.present import supported_activities
+from mindprof._frameworks.loader_workers import WORKERS
+from mindprof._frameworks.present import supported_activities
 from mindprof._profiler import autograd_profile
 from mindprof._profiler import metadata as trace_metadata
-from mindprof._profiler.activity import (
+from mindprof._profiler.observer import _ITraceObserver
+from mindprof._profiler.stats import _ProfilerStats
+from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
+from mindprof._results.memory_timeline import MemoryProfileTimeline
+from mindprof._results.shared_results import SharedResults
+from mindprof._settings.activity import (
     ActivityConfigs,
     CuspyConfig,
     ProfilerActivity,
     device_of,
     parse_activities,
 )
-from mindprof._profiler.observer import _ITraceObserver
-from mindprof._profiler.options import (
+from mindprof._settings.options import (
     DEFAULT_BUDGET_BYTES,
     DEFAULT_STACK_DEPTH,
     checked_count,
 )
-from mindprof._profiler.profiler_config import _ExperimentalConfig, own_config
-from mindprof._profiler.stats import _ProfilerStats
-from mindprof._results.event_list import EventList
-from mindprof._results.function_event import FunctionEvent
-from mindprof._results.function_event_avg import FunctionEventAvg
-from mindprof._results.memory_timeline import MemoryProfileTimeline
+from mindprof._settings.profiler_config import _ExperimentalConfig, own_config
 
-# What has been said once in this process and is not said again.
-#: The key under which tools look for ranks.
+# The metadata key under which tools look for ranks.
 _DISTRIBUTED = "distributedInfo"
 
+# Warnings that are shown once per process.
 _WARNINGS_SHOWN: set[str] = set()
 
-# The flags that a trace tells of, in torch's order.
+# The options that a trace records as metadata, in torch's order.
 FLAGS = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
 
-# What a memory timeline is made from.
+# The options that a memory timeline requires.
 MEMORY_FLAGS = ("record_shapes", "profile_memory", "with_stack")
 
 
@@ -51,8 +54,8 @@ def _warn_once(message: str) -> None:
         warnings.warn(message, stacklevel=4)
 
 
-class _KinetoProfile:
-    """Records from `start()` to `stop()`. See `profile` for the arguments."""
+class _KinetoProfile(SharedResults):
+    """A profiler that records from `start()` to `stop()`. See `profile` for the arguments."""
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class _KinetoProfile:
         self.use_device = device_of(self.activities)
         self.preset_metadata: dict[str, str] = {}
         self._trace_metadata: dict[str, str] = {}
-        # What of it was found out about this process's rank.
+        # The part of the metadata about ranks that was found automatically.
         self._distributed_info: str | None = None
         self._budget_bytes = checked_count("budget_bytes", budget_bytes, "bytes")
         self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
@@ -104,7 +107,7 @@ class _KinetoProfile:
         self._use_cuspy = self._wants_cuspy()
 
     def _wants_cuspy(self) -> bool:
-        """Returns whether the user asks for torch's other recorder for CUDA."""
+        """Returns whether the user selected Cuspy, torch's other recorder for CUDA."""
         custom = _custom_config(self.experimental_config)
         cuda = self.activity_configs.get(ProfilerActivity.CUDA)
         is_configured = cuda is not None and cuda._get_profiler_config(CuspyConfig) is not None
@@ -117,16 +120,16 @@ class _KinetoProfile:
         return False
 
     def start(self) -> None:
-        """Begins to record. What was recorded before is forgotten, unless events accumulate."""
+        """Starts recording. Earlier results are discarded, unless `acc_events` is set."""
         self.prepare_trace()
         self.start_trace()
 
     def stop(self) -> None:
-        """Ends the recording. A second call changes nothing."""
+        """Stops recording. A second call has no effect."""
         self.stop_trace()
 
     def prepare_trace(self) -> None:
-        """Gets ready to record: makes the inner profiler and names the trace."""
+        """Prepares a recording: creates the inner profiler and the trace id."""
         if self.profiler is not None and not self.acc_events:
             _warn_once(
                 "Warning: Profiler clears events at the end of each cycle. Only events from the "
@@ -161,7 +164,7 @@ class _KinetoProfile:
         )
 
     def start_trace(self) -> None:
-        """Begins to record, after `prepare_trace()`.
+        """Starts recording after `prepare_trace()`.
 
         Raises:
             AssertionError: `prepare_trace()` was not called.
@@ -179,7 +182,7 @@ class _KinetoProfile:
             self.add_metadata_json(key, value)
 
     def stop_trace(self) -> None:
-        """Ends the recording. A second call changes nothing.
+        """Stops recording. A second call has no effect.
 
         Raises:
             AssertionError: `prepare_trace()` was not called.
@@ -190,28 +193,28 @@ class _KinetoProfile:
         self._has_new_results = self._initialized("stopping trace")._stop_trace()
 
     def _update_distributed_info(self) -> None:
-        """Has the trace tell of the process groups that there are now.
+        """Updates the metadata about ranks from the current process groups.
 
-        Programs make them after a recording began, and are rid of them before it ends: what was
-        known stays then, as does what the user says under the same key.
+        A program may create its process groups after the recording starts and destroy them before
+        it stops. Known values are kept then, and so is a value that the user set for the key.
         """
         is_ours = self._trace_metadata.get(_DISTRIBUTED) == self._distributed_info
         if not is_ours or not trace_metadata.has_process_groups():
             return
-        # Another thread may have ended the groups since.
+        # Another thread may have destroyed the groups in the meantime.
         found = trace_metadata.distributed()
         if found is not None:
             self._distributed_info = found
             self.add_metadata_json(_DISTRIBUTED, found)
 
     def _meet_host(self) -> None:
-        """Takes in a host that came into the process after the recording had begun."""
+        """Adds a framework that was imported after the recording started."""
         if self._takes_all_activities:
             self.activities = supported_activities()
             self.use_device = device_of(self.activities)
         if self.profiler is not None:
             self.profiler._meet_host(self.use_device)
-        # Workers of its data loaders may begin before the window opens that they belong to.
+        # Its data loaders may start workers before the recording that they belong to.
         WORKERS.meet_torch()
 
     def _initialized(self, doing: str) -> autograd_profile.profile:
@@ -222,45 +225,26 @@ class _KinetoProfile:
     def toggle_collection_dynamic(
         self, enable: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
-        """Stops collecting at once, or goes on. Before `start()` nothing happens.
+        """Pauses or resumes collection immediately. It has no effect before `start()`.
 
         Args:
             enable: Whether to collect from now on.
-            activities: What: `ProfilerActivity.CPU` for operators and named ranges.
+            activities: The groups to toggle: `ProfilerActivity.CPU` for operators and ranges.
 
         Raises:
-            RuntimeError: The profiler was started and is not recording.
+            RuntimeError: The profiler was started, but is not recording.
         """
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-        include_python_functions: bool = False,
-    ) -> EventList[FunctionEventAvg]:
-        """Returns one row per name, with counts and sums; no rows while the profiler records.
+    def _recording_for(self, doing: str, /) -> _core.Profile | None:
+        return self._initialized(doing)._recording_for(doing)
 
-        Args:
-            group_by_input_shape: Tell rows of one name apart by the shapes they were given.
-            group_by_stack_n: Tell rows of one name apart by that many frames of their stacks.
-            group_by_overload_name: Tell rows of one name apart by overload.
-            include_python_functions: Have rows for calls of Python functions too.
-
-        Raises:
-            AssertionError: The profiler was never started.
-        """
-        return self._initialized("getting key averages").key_averages(
-            group_by_input_shape,
-            group_by_stack_n,
-            group_by_overload_name,
-            include_python_functions,
-        )
+    def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
+        self._initialized("exporting stacks")._write_stacks(path, metric)
 
     def events(self) -> EventList[FunctionEvent]:
-        """Returns the events one by one. While the profiler records, the list is empty.
+        """Returns the list of events, which is empty while the profiler records.
 
         Raises:
             AssertionError: The profiler was never started.
@@ -268,14 +252,14 @@ class _KinetoProfile:
         return self._initialized("accessing events").function_events
 
     def _repr_html_(self) -> str | None:
-        """Returns what a notebook shows: the rows, those with the most own time first."""
+        """Returns the notebook representation: the rows, most self time first."""
         if self.profiler is None or self.profiler.kineto_results is None:
             return None
         return self.key_averages()._repr_html_()
 
     @property
     def lost_events(self) -> int:
-        """How many events of the last recording were not kept."""
+        """The number of events that the last recording lost."""
         recording = None if self.profiler is None else self.profiler.kineto_results
         return 0 if recording is None else recording.lost
 
@@ -289,19 +273,19 @@ class _KinetoProfile:
     ) -> str:
         """Writes the last recording as a Chrome trace, compressed if `path` ends in `.gz`.
 
-        The file is whole or absent, and exporting again works. All metadata that was ever added is
-        in it.
+        The file is written atomically and contains all metadata added so far. A recording can be
+        exported several times.
 
         Args:
-            path: Where to; folders on the way are made. A name that ends in `.pftrace` gives
-                Perfetto's own format instead: the same events in a fraction of the bytes.
-            use_python_export: Accepted; there is one exporter.
-            cuda_graph_annotations: Accepted; there are no CUDA graphs.
-            graph_lanes: Accepted; there are no CUDA graphs.
-            default_stream: Accepted; there are no CUDA graphs.
+            path: The file to write; missing folders are created. The suffix `.pftrace` selects
+                Perfetto's native format, which takes a fraction of the space.
+            use_python_export: Accepted, but has no effect; there is one exporter.
+            cuda_graph_annotations: Accepted, but has no effect.
+            graph_lanes: Accepted, but has no effect.
+            default_stream: Accepted, but has no effect.
 
         Returns:
-            The path. It is logged too, at level INFO.
+            The path, which is also logged at level INFO.
 
         Raises:
             AssertionError: The profiler was never started.
@@ -317,65 +301,27 @@ class _KinetoProfile:
             default_stream=default_stream,
         )
 
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Writes the stacks with a value each, as flame graph tools read them.
-
-        Args:
-            path: Where to.
-            metric: Which value.
-
-        Raises:
-            AssertionError: The profiler was never started, or not with `with_stack=True`.
-            ValueError: There is no such metric.
-        """
-        self._initialized("exporting stacks").export_stacks(path, metric)
-
-    def export_flamegraph(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Draws a flame graph: who called, then what ran inside, as wide as what was spent in it.
-
-        Args:
-            path: Where to; a picture in SVG, with search and zoom in a browser.
-            metric: Which value; see `EventList.supported_export_stacks_metrics`.
-
-        Raises:
-            AssertionError: The profiler was never started.
-            AttributeError: The profiler is recording.
-            ValueError: There is no such metric.
-        """
-        self._initialized("exporting a flame graph").export_flamegraph(path, metric)
-
-    def export_speedscope(self, path: str) -> None:
-        """Writes a file that speedscope opens.
-
-        Args:
-            path: Where to.
-
-        Raises:
-            AssertionError: The profiler was never started.
-            AttributeError: The profiler is recording.
-        """
-        self._initialized("exporting for speedscope").export_speedscope(path)
-
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Writes how much memory was in use when, by what for.
+        """Writes the memory in use over time, by category.
 
-        The end of the name says what is written: `.html` a page with a chart, `raw.json.gz` one row
-        for each change, anything else the sizes by category over time; with `.gz` compressed. It is
-        the memory of this process; of workers that loaded data for it `mindprof memory` tells.
+        The suffix of the path selects the format: `.html` for a page with a chart, `raw.json.gz`
+        for one row per change, anything else for the sizes by category over time. `.gz` compresses
+        the file. It covers the memory of this process; use `mindprof memory` for that of data
+        loader workers.
 
         Args:
-            path: Where to.
-            device: Of which device; of the one with the most memory if None.
+            path: The file to write.
+            device: The device; the one with the most memory if `None`.
 
         Raises:
-            ValueError: The profiler does not record what this needs.
+            ValueError: The profiler lacks one of the options that this requires.
             AssertionError: The profiler was never started, or has not stopped.
-            RuntimeError: There is no such device.
+            RuntimeError: The device does not exist.
         """
         warnings.warn(
-            "`export_memory_timeline` is deprecated in torch, which has nothing in its place but "
-            "for CUDA. It stays here; of a trace file, `mindprof.load(path)."
-            "export_memory_timeline` and `mindprof memory` do the same without this warning.",
+            "`export_memory_timeline` is deprecated in torch, which replaces it for CUDA only. "
+            "mindprof keeps it. To avoid this warning, use `mindprof.load(path)."
+            "export_memory_timeline` or `mindprof memory` on a trace file.",
             FutureWarning,
             stacklevel=2,
         )
@@ -396,43 +342,43 @@ class _KinetoProfile:
         return self.profiler.kineto_results
 
     def wait_for_exports(self) -> None:
-        """Does nothing: an export returns when its file is whole."""
+        """Does nothing, because exports finish before they return."""
 
     def take_pending_cuspy_export(self) -> Any:
-        """Returns an export that has not been written: there is none."""
+        """Returns `None`, because no export is ever pending."""
         return None
 
     def add_metadata(self, key: str, value: str) -> None:
-        """Puts a text into the trace, under `key`.
+        """Adds a text to the metadata of the trace.
 
         Args:
-            key: Its name at the top of the file.
+            key: The top-level key in the file.
             value: Any text.
 
         Raises:
-            AttributeError: `value` is no text.
+            AttributeError: `value` is not a string.
         """
         self.add_metadata_json(key, trace_metadata.quoted(value))
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Puts JSON into the trace, under `key`; other text is put there as a JSON string.
+        """Adds JSON to the metadata of the trace. Text that is not JSON becomes a JSON string.
 
         Args:
-            key: Its name at the top of the file.
-            value: JSON.
+            key: The top-level key in the file.
+            value: The JSON text.
 
         Raises:
-            TypeError: `value` is no text.
+            TypeError: `value` is not a string.
         """
         self._trace_metadata[key] = value
         trace_metadata.check(key, value)
 
     def preset_metadata_json(self, key: str, value: str) -> None:
-        """Puts JSON into every trace from now on, also before `start()`.
+        """Adds JSON to the metadata of every trace from now on, even before `start()`.
 
         Args:
-            key: Its name at the top of the file.
-            value: JSON.
+            key: The top-level key in the file.
+            value: The JSON text.
         """
         self.preset_metadata[key] = value
 
@@ -441,7 +387,7 @@ class _KinetoProfile:
 
 
 def _custom_config(config: _ExperimentalConfig | None) -> dict[str, Any]:
-    """Returns what the text for other recorders says: an object, or just the name of one."""
+    """Parses the text for other recorders: a JSON object, or just the name of a recorder."""
     text = config.custom_profiler_config if config is not None else ""
     if not text:
         return {}

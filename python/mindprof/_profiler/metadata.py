@@ -1,4 +1,7 @@
-"""What users say about a trace: checked when it is said, JSON when it is written."""
+"""The metadata of traces: the user's, the machine's name, and the rank of the process.
+
+Values are checked when they are added, and are JSON when the trace is written.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +10,36 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from mindprof._profiler.profiler_config import refuse
+from mindprof._settings.profiler_config import refuse
 
 
 def quoted(value: Any) -> str:
-    """Returns a text as JSON.
+    """Returns a text as a JSON string.
 
     Raises:
-        AttributeError: `value` is no text.
+        AttributeError: `value` is not a string.
         TypeError: `value` is bytes.
     """
     import json
 
-    # Changes nothing, but fails for whatever torch fails for, with the same error.
+    # Has no effect on strings, and raises what torch raises for anything else.
     text: str = value.replace('"', '"')
     return json.dumps(text, ensure_ascii=False)
 
 
 def host_name() -> str:
-    """Returns the name of this machine as JSON."""
+    """Returns the name of this machine as a JSON string."""
     import socket
 
     return quoted(socket.gethostname())
 
 
 def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
-    """Returns which of how many processes this one is, as JSON; None where nothing says so.
+    """Returns the rank and the number of processes as JSON, or `None` if they are unknown.
 
-    A process group of torch's says it, and without one the launcher does by `RANK` and
-    `WORLD_SIZE`, and by `LOCAL_RANK` for the rank on this machine. The keys are those that tools
-    look for in torch's traces.
+    They come from torch's process group or, without one, from the launcher's variables `RANK` and
+    `WORLD_SIZE`. `LOCAL_RANK` adds the rank on this machine. The keys are those of torch's traces,
+    which tools look for.
     """
     rank, world_size, local_rank = _launched(environment)
     info = _process_groups()
@@ -58,29 +61,29 @@ def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
 
 
 def rank_among_several(environment: Mapping[str, str] = os.environ) -> int | None:
-    """Returns the rank that the launcher gave; None if this is the only process."""
+    """Returns the launcher's rank of this process, or `None` if it is the only one."""
     rank, world_size, _ = _launched(environment)
     return None if rank is None or world_size is None or world_size < 2 else rank
 
 
 def _launched(environment: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:
-    """Returns the rank, of how many, and the rank on this machine, as far as they are set."""
+    """Returns the rank, the number of processes and the local rank, `None` if not set."""
     texts = (environment.get(name, "") for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"))
     rank, world_size, local_rank = (int(text) if text.isdecimal() else None for text in texts)
     return rank, world_size, local_rank
 
 
 def has_process_groups() -> bool:
-    """Returns whether the torch of this process has a process group now."""
+    """Returns whether torch currently has a process group."""
     groups = sys.modules.get("torch.distributed")
-    # Whoever imports it on another thread may not be done.
+    # Another thread may still be importing the module.
     if groups is None or getattr(groups.__spec__, "_initializing", False):
         return False
     return bool(groups.is_available() and groups.is_initialized())
 
 
 def _process_groups() -> dict[str, Any] | None:
-    """Returns what the torch of this process says of its process groups; None if it has none."""
+    """Returns a description of torch's process groups, or `None` if there are none."""
     if not has_process_groups():
         return None
     groups = sys.modules["torch.distributed"]
@@ -98,17 +101,17 @@ def _process_groups() -> dict[str, Any] | None:
 
 
 def check(key: Any, value: Any) -> None:
-    """Refuses what is neither text nor bytes.
+    """Checks that a key and its value are strings or bytes.
 
     Raises:
-        TypeError: `key` or `value` is neither.
+        TypeError: One of them is neither.
     """
     if not (isinstance(key, (str, bytes)) and isinstance(value, (str, bytes))):
         raise refuse("_add_metadata_json", "(arg0: str, arg1: str) -> None", f"{key!r}, {value!r}")
 
 
 def pairs(entries: dict[Any, Any]) -> list[tuple[str, str]]:
-    """Returns entries as texts; the writer makes a JSON string of each value that is not JSON."""
+    """Converts entries to strings. The writer quotes values that are not JSON."""
     return [(_text(key), _text(value)) for key, value in entries.items()]
 
 

@@ -1,4 +1,4 @@
-"""Three names from the time of nvprof, deprecated in torch and kept as long as torch keeps them."""
+"""torch's three names for nvprof, deprecated there and kept until torch removes them."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ def _warn(name: str) -> None:
 
 
 def load_nvprof(path: str) -> NoReturn:
-    """Refuses a file of nvprof, which this does not read.
+    """Warns of its deprecation and raises, because mindprof does not read nvprof files.
 
     Args:
-        path: The file.
+        path: The nvprof file.
     """
     _warn("load_nvprof")
-    raise NotImplementedError(f"files of nvprof are not read: {path}")
+    raise NotImplementedError(f"cannot read {path}: nvprof files are not supported")
 
 
 def parse_nvprof_trace(path: str) -> NoReturn:
-    """Refuses a file of nvprof, which this does not read.
+    """Warns of its deprecation and raises, because mindprof does not read nvprof files.
 
     Args:
-        path: The file.
+        path: The nvprof file.
     """
     _warn("parse_nvprof_trace")
-    raise NotImplementedError(f"files of nvprof are not read: {path}")
+    raise NotImplementedError(f"cannot read {path}: nvprof files are not supported")
 
 
 class EnforceUnique:
-    """Raises when it sees a key again."""
+    """Raises an error if it sees a key twice."""
 
     def __init__(self) -> None:
         _warn("EnforceUnique")
         self.seen: set[tuple[Any, ...]] = set()
 
     def see(self, *key: Any) -> None:
-        """Takes note of a key.
+        """Adds a key.
 
         Args:
-            key: Its parts.
+            key: The parts of the key.
 
         Raises:
-            RuntimeError: It was seen before.
+            RuntimeError: The key was added before.
         """
         if key in self.seen:
             raise RuntimeError(f"duplicate key: {key}")

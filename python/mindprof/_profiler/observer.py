@@ -1,4 +1,4 @@
-"""Observers that run along with a profiler, and torch's own one, for execution traces."""
+"""Observers that run alongside a profiler, and `ExecutionTraceObserver`."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from mindprof import _core
-from mindprof._profiler.options import SessionOptions
+from mindprof._settings.options import SessionOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
 class _ITraceObserver(ABC):
-    """What a profiler calls along with its own recording."""
+    """The interface of an observer, which a profiler starts and stops with its recording."""
 
     @abstractmethod
     def start(self) -> None:
-        """Is called before recording begins."""
+        """Called before the recording starts."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Is called before recording ends."""
+        """Called before the recording stops."""
 
     @abstractmethod
     def cleanup(self) -> None:
-        """Is called once, when the profiler is left."""
+        """Called once, when the profiler's `with` block ends."""
 
 
 class ExecutionTraceObserver(_ITraceObserver):
-    """Writes what ran as torch's execution trace: operators with tensors, parents and values.
+    """Writes torch's execution trace: operators with their tensors, parents and values.
 
-    The file is written by `unregister_callback`, which `cleanup` and the end of the object call;
-    between `start` and `stop` operators are taken into it. Several observers may be registered at
-    once, each with a file of its own.
+    It records operators between `start` and `stop`. `unregister_callback` writes the file;
+    `cleanup` and the destructor call it. Several observers can be registered at the same time, each
+    with its own file.
 
     Example:
         >>> import json, tempfile, mindtorch_v2 as torch
@@ -66,7 +66,10 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     @staticmethod
     def build_execution_trace_obs_from_env() -> ExecutionTraceObserver | None:
-        """Returns an observer with a temporary file if `ENABLE_PYTORCH_EXECUTION_TRACE` is 1."""
+        """Returns an observer with a temporary file if `ENABLE_PYTORCH_EXECUTION_TRACE` is 1.
+
+        Returns `None` if the variable is not set or the file cannot be created.
+        """
         if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE", "0") != "1":
             return None
         try:
@@ -85,17 +88,17 @@ class ExecutionTraceObserver(_ITraceObserver):
         return observer
 
     def register_callback(self, output_file_path: str) -> Self:
-        """Takes the file that the trace will be written to, compressed if it ends in `.gz`.
+        """Registers the file to write the trace to, compressed if its name ends in `.gz`.
 
-        A file that cannot be opened is warned of, and the observer stays unregistered. One that
-        is there keeps what it holds until it is replaced. Once registered, further calls change
-        nothing until `unregister_callback`.
+        If the file cannot be opened, this warns and the observer stays unregistered. An existing
+        file keeps its contents until the trace replaces it. Further calls have no effect until
+        `unregister_callback`.
         """
         if self._own() is None:
             self.output_file_path = output_file_path
             try:
                 _check_writable(output_file_path)
-            # A path with a NUL in it is a ValueError.
+            # A path that contains a NUL character raises ValueError.
             except (OSError, ValueError) as error:
                 warnings.warn(
                     f"Execution trace will not be recorded. Failed to open output file: {error}",
@@ -106,7 +109,7 @@ class ExecutionTraceObserver(_ITraceObserver):
         return self
 
     def unregister_callback(self) -> None:
-        """Stops, and writes the file; in a process forked since, only lets go of it."""
+        """Stops recording and writes the file, except in a child forked since the registration."""
         registered = self._own()
         if registered is not None:
             self.stop()
@@ -115,33 +118,33 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     @property
     def is_registered(self) -> bool:
-        """Whether there is a file to be written."""
+        """Whether a file is registered."""
         return self._own() is not None
 
     def is_running(self) -> bool:
-        """Returns whether operators are taken into the trace."""
+        """Returns whether the observer records operators."""
         return self._own() is not None and self._running
 
     def start(self) -> None:
-        """Takes operators into the trace from now on, if registered."""
+        """Starts or resumes recording, if a file is registered."""
         registered = self._own()
         if registered is not None and not self._running:
             registered.resume()
             self._running = True
 
     def stop(self) -> None:
-        """Leaves operators out from now on."""
+        """Pauses recording."""
         registered = self._own()
         if registered is not None and self._running:
             registered.pause()
             self._running = False
 
     def cleanup(self) -> None:
-        """Writes the file, as `unregister_callback`."""
+        """Writes the file, like `unregister_callback`."""
         self.unregister_callback()
 
     def _own(self) -> _Registration | None:
-        """Returns what this process registered; what came by a fork is the parent's to write."""
+        """Returns the registration of this process; a forked child leaves it to the parent."""
         registered = getattr(self, "_registered", None)
         if registered is not None and registered.process != os.getpid():
             self._registered = registered = None
@@ -149,24 +152,24 @@ class ExecutionTraceObserver(_ITraceObserver):
         return registered
 
     def get_output_file_path(self) -> str | None:
-        """Returns the path that was registered, None before."""
+        """Returns the registered path, or `None` if there is none."""
         return self.output_file_path or None
 
     def set_extra_resource_collection(self, val: Any) -> None:
-        """Says whether files beside the trace are wanted.
+        """Enables or disables the folder for additional files next to the trace.
 
         Args:
-            val: Whether they are; then their folder is made.
+            val: Whether to enable it, which creates the folder.
         """
         self.extra_resources_collection = val
         if val:
             self.get_resources_dir(can_create=True)
 
     def get_resources_dir(self, can_create: bool = False) -> str | None:
-        """Returns the folder for files beside the trace, None if there is none.
+        """Returns the folder for additional files, or `None` if there is none.
 
         Args:
-            can_create: Make the folder if it is not there.
+            can_create: Create the folder if it does not exist.
         """
         if not self.extra_resources_collection:
             return None
@@ -177,11 +180,11 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     @staticmethod
     def get_resources_dir_for_et_path(trace_path: str, create_dir: bool = False) -> str | None:
-        """Returns the folder that belongs to a trace, None if it is not there.
+        """Returns the folder for the additional files of a trace, or `None` if there is none.
 
         Args:
-            trace_path: The file of the trace.
-            create_dir: Make the folder if it is not there.
+            trace_path: The path of the trace.
+            create_dir: Create the folder if it does not exist.
         """
         folder = f"{os.path.splitext(trace_path)[0]}_resources"
         if os.path.exists(folder):
@@ -197,7 +200,7 @@ class ExecutionTraceObserver(_ITraceObserver):
 
 
 class _Registration:
-    """What one file will hold: the session, made by the first start, and when it began."""
+    """One registered file: the session to write, which the first start creates, and its times."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -228,9 +231,9 @@ class _Registration:
 
 
 def _check_writable(path: str) -> None:
-    """Raises what opening the file for writing raises; makes it, but empties none.
+    """Raises the error of opening a file for writing. Creates the file, but never truncates it.
 
-    A pipe is refused, since opening one waits for its reader.
+    Pipes are rejected, because opening one blocks until it has a reader.
     """
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
     file = os.open(path, flags, 0o666)

@@ -1,4 +1,4 @@
-"""`profile`: the profiler as its users hold it, with its schedule, its steps and its callback."""
+"""`profile`: the profiler that users create, with a schedule, steps and a callback."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from mindprof._core import record_function
-from mindprof._hosts.loader_workers import WORKERS
+from mindprof._frameworks.loader_workers import WORKERS
 from mindprof._profiler import transitions
-from mindprof._profiler.activity import parse_activities
 from mindprof._profiler.kineto_profile import _KinetoProfile
 from mindprof._profiler.observer import ExecutionTraceObserver, _ITraceObserver
-from mindprof._profiler.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
-from mindprof._profiler.profiler_config import _ExperimentalConfig
 from mindprof._profiler.schedule import ProfilerAction, Schedule, always_record, checked
 from mindprof._profiler.step_tracker import KinetoStepTracker
+from mindprof._settings.activity import parse_activities
+from mindprof._settings.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
+from mindprof._settings.profiler_config import _ExperimentalConfig
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -26,35 +26,35 @@ PROFILER_STEP_NAME = "ProfilerStep"
 
 
 def _is_kineto_stopped() -> bool:
-    """Returns whether a device stopped recording early. There is none that could."""
+    """Returns whether a device stopped recording early, which never happens here."""
     return False
 
 
 class profile(_KinetoProfile):
-    """Records what the host runs, on all threads: from start to stop, or by a schedule.
+    """Records operators on all threads, from start to stop or by a schedule.
 
-    Profilers may be nested or overlap: each gets every event of its own time.
+    Profilers may be nested or overlap; each one gets all events of its own time.
 
     Args:
-        activities: What to record: groups of activities, or dicts from a group to the activity
-            types that traces show.
-        schedule: Says by step what to do; everything is recorded if None.
-        on_trace_ready: Is called with the profiler at the end of each cycle.
-        record_shapes: Keep the shapes of what operators are given.
+        activities: The groups of activities to record, or dicts from a group to the activity types
+            to write into traces; everything available if `None`.
+        schedule: A function from the number of a step to its action; every step is recorded if
+            `None`.
+        on_trace_ready: A callback that is called with the profiler at the end of each cycle.
+        record_shapes: Record the input shapes of operators.
         profile_memory: Record allocations.
-        with_stack: Record Python calls, and by whom operators are called.
+        with_stack: Record Python calls and the stacks of operators.
         with_flops: Estimate floating-point operations.
-        with_modules: Record calls of modules; `with_stack` does so too.
-        experimental_config: Options that torch calls experimental.
-        execution_trace_observer: Is started and stopped along with the recording.
-        acc_events: Keep events over cycles.
-        custom_trace_id_callback: Makes the name of a trace; random if None.
-        post_processing_timeout_s: How long results may take; at zero there are none.
-        budget_bytes: How much memory the recording may take. Beyond it the newest events are
-            dropped; how many is told in the table's footer, in exported traces and by
-            `lost_events`.
-        stack_depth: How many calls deep Python is followed. Calls beyond it are not kept, but
-            counted; operators in them keep the line that calls them.
+        with_modules: Record calls of modules, which `with_stack` includes.
+        experimental_config: torch's experimental options.
+        execution_trace_observer: An observer to start and stop with the recording.
+        acc_events: Accumulate the events of all cycles.
+        custom_trace_id_callback: Returns the id of each trace; ids are random if `None`.
+        post_processing_timeout_s: The time limit for processing results; zero gives no results.
+        budget_bytes: The maximum memory of the recording. Beyond it, the newest events are dropped
+            and counted in the table's footer, in exported traces and in `lost_events`.
+        stack_depth: The maximum depth of recorded Python calls. Deeper calls are counted but not
+            kept; operators inside them keep the line that called them.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -103,21 +103,22 @@ class profile(_KinetoProfile):
             stack_depth=stack_depth,
         )
         self.schedule = schedule or always_record
-        # Steps are named in the trace only if someone has a use for them.
+        # Without a schedule, steps are marked but not recorded as ranges.
         self.record_steps = bool(schedule)
         self.on_trace_ready = on_trace_ready
         self.step_num = 0
         self.step_rec_fn: record_function | None = None
         self.current_action = checked(self.schedule(0))
-        # What the schedule said, also where a device that stopped early overrules it.
+        # The action of the schedule, even if a device that stopped early overrules it.
         self._prev_schedule_action = self.current_action
         KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
 
     @property
     def action_map(self) -> dict[Any, transitions.Steps]:
-        """What is done on the way from one action to the next, made anew for whoever looks.
+        """The table of transitions with bound methods, as in torch.
 
-        Kept, it would hold the profiler, and its recording with it, until Python collects garbage.
+        It is created for each access. A stored one would form a reference cycle that keeps the
+        recording alive until the next garbage collection.
         """
         return transitions.bind(self)
 
@@ -139,13 +140,13 @@ class profile(_KinetoProfile):
                 self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
-        """Begins with the first action of the schedule; without a schedule, begins to record."""
+        """Starts with the first action of the schedule, or recording if there is none."""
         WORKERS.open(self)
         self._transit_action(ProfilerAction.NONE, self.current_action)
         self._open_step()
 
     def stop(self) -> None:
-        """Ends the recording and calls back. A second call changes nothing.
+        """Stops recording and calls `on_trace_ready`. A second call has no effect.
 
         Raises:
             AssertionError: The profiler was never started.
@@ -158,11 +159,11 @@ class profile(_KinetoProfile):
             WORKERS.close(self)
 
     def step(self) -> None:
-        """Says that the next step begins: does what the schedule wants for it."""
+        """Marks the beginning of the next step, and performs its scheduled action."""
         self._close_step()
         before, scheduled_before = self.current_action, self._prev_schedule_action
-        # Asked before anything changes, so that a schedule that raises leaves the profiler as it
-        # was.
+        # Called before anything changes, so that an error in the schedule leaves the profiler as
+        # it was.
         scheduled = checked(self.schedule(self.step_num + 1))
         self.step_num += 1
         self.current_action = self._prev_schedule_action = scheduled
@@ -174,7 +175,7 @@ class profile(_KinetoProfile):
         self._open_step()
 
     def _stays_stopped(self, before: ProfilerAction, scheduled_before: ProfilerAction) -> bool:
-        """Returns whether a device that stopped early overrules the schedule in this cycle."""
+        """Returns whether a device that stopped early overrules the schedule."""
         if self.current_action == ProfilerAction.NONE:
             return False
         if before == ProfilerAction.DEVICE_STOPPED:
@@ -207,18 +208,18 @@ class profile(_KinetoProfile):
             action()
 
     def _trace_ready(self) -> None:
-        # Nothing is ready twice: a second stop has nothing new.
+        # A second stop has no new results to report.
         if self.on_trace_ready and self._has_new_results:
             self.on_trace_ready(self)
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
-        """Sets what makes the names of traces, from the next cycle on.
+        """Sets the callback for trace ids, from the next cycle on.
 
         Args:
-            callback: Takes nothing and returns a text; names are random if None.
+            callback: Takes no arguments and returns an id; ids are random if `None`.
         """
         self.custom_trace_id_callback = callback
 
     def get_trace_id(self) -> str | None:
-        """Returns the name of the present or last trace, None before the first."""
+        """Returns the id of the current or last trace, or `None` before the first."""
         return None if self.profiler is None else self.profiler.trace_id

@@ -1,4 +1,4 @@
-"""When to do what: the actions of a profiler and the schedules that choose among them by step."""
+"""The actions of a profiler, and schedules, which choose the action of each step."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Callable
 from enum import Enum
 
-from mindprof._profiler.torch_objects import is_of_torch
+from mindprof._settings.torch_objects import is_of_torch
 
 
 class ProfilerAction(Enum):
-    """What a profiler does during one step.
+    """The action of a profiler during one step.
 
-    A schedule returns the first four; `DEVICE_STOPPED` is the profiler's own, for the rest of a
-    cycle in which a device stopped early. torch's own actions equal those of the same names.
+    Schedules return the first four. The profiler itself sets `DEVICE_STOPPED` for the rest of a
+    cycle in which a device stopped early. A member equals torch's member of the same name.
     """
 
     NONE = 0
@@ -25,7 +25,7 @@ class ProfilerAction(Enum):
     def __eq__(self, other: object) -> bool:
         return other is self or (is_of_torch(other, "ProfilerAction") and self.name == other.name)  # type: ignore[attr-defined]
 
-    # By the name, in torch too.
+    # Hashes by name, like torch's members.
     __hash__ = Enum.__hash__
 
 
@@ -41,15 +41,15 @@ def schedule(
     skip_first: int = 0,
     skip_first_wait: int = 0,
 ) -> Schedule:
-    """Returns a schedule of cycles: wait, warm up, record.
+    """Returns a schedule that repeats a cycle of waiting, warming up and recording.
 
     Args:
-        wait: Steps of a cycle in which nothing happens.
-        warmup: Steps of a cycle before recording, whose events are thrown away.
-        active: Steps of a cycle that are recorded.
-        repeat: How many cycles there are; without end if zero.
-        skip_first: Steps before the first cycle.
-        skip_first_wait: If not zero, the first cycle does not wait.
+        wait: The number of idle steps at the start of a cycle.
+        warmup: The number of steps before recording whose events are discarded.
+        active: The number of recorded steps in a cycle.
+        repeat: The number of cycles; unlimited if zero.
+        skip_first: The number of steps before the first cycle.
+        skip_first_wait: If not zero, the first cycle has no idle steps.
 
     Raises:
         AssertionError: A number is negative, or `active` is zero.
@@ -70,7 +70,7 @@ def schedule(
             "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
         )
     length = wait + warmup + active
-    # As if the wait of the first cycle lay before the first step.
+    # Shifts the first cycle as if its idle steps had passed before the first step.
     shift = wait if skip_first_wait != 0 else 0
 
     def action(step: int) -> ProfilerAction:
@@ -89,15 +89,15 @@ def schedule(
 
 
 def always_record(_step: int) -> ProfilerAction:
-    """Is the schedule of a profiler without one."""
+    """The default schedule: records every step."""
     return ProfilerAction.RECORD
 
 
 def checked(action: ProfilerAction) -> ProfilerAction:
-    """Returns what a schedule said; one of torch's speaks of actions by the same names.
+    """Checks the action that a schedule returned, and converts torch's class to ours.
 
     Raises:
-        ValueError: It is not for schedules to say.
+        ValueError: Schedules must not return the action.
     """
     if is_of_torch(action, "ProfilerAction"):
         action = ProfilerAction[action.name]

@@ -1,4 +1,4 @@
-"""Where source files are found: what is cut off their names when stacks are shown."""
+"""The folders of source files, whose paths are removed from the file names in stacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def source_roots() -> tuple[str, ...]:
-    """Returns the folders that modules are imported from, each with a separator at its end."""
+    """Returns the folders that modules are imported from, each with a trailing separator."""
     folders = [*sys.path, *site.getsitepackages(), site.getuserbase(), site.getusersitepackages()]
     package = os.path.dirname(os.path.dirname(__file__))
     folders.append(os.path.dirname(package))

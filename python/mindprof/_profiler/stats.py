@@ -1,4 +1,4 @@
-"""What profiling itself cost."""
+"""`_ProfilerStats`: the cost of profiling itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ else:
 
 @dataclass
 class _ProfilerStats:
-    """Durations of a profiler's own work, and how much it recorded."""
+    """The durations of a profiler's own calls, and the number of events, as in torch."""
 
     profiling_window_duration_sec: float = 0
     number_of_events: int = 0
@@ -25,12 +25,12 @@ class _ProfilerStats:
     function_events_build_tree_call_duration_us: int = 0
 
     def timed(self, field: str) -> _Timing:
-        """Puts how long the body takes into a field."""
+        """Returns a context manager that stores the duration of its body in a field."""
         return _Timing(self, field)
 
 
 class _Timing:
-    """A body that is timed. A class of its own: `contextlib` costs a stop several times as much."""
+    """A timed `with` block. A class, because `contextlib` makes a stop several times slower."""
 
     __slots__ = ("_field", "_started", "_stats")
 

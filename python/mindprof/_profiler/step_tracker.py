@@ -1,4 +1,4 @@
-"""How many steps the program has taken, when several parts of it count them."""
+"""`KinetoStepTracker`: the step count of a program of which several parts count steps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 
 
 class KinetoStepTracker:
-    """Counts steps per requester; the step of the program is the highest count.
+    """Counts steps for each requester. The program's step is the highest count.
 
     Example:
         >>> KinetoStepTracker.init_step_count("doc")
@@ -24,17 +24,17 @@ class KinetoStepTracker:
 
     @classmethod
     def init_step_count(cls, requester: str) -> None:
-        """Lets `requester` count from the present step on."""
+        """Adds `requester` with the current step as its count."""
         cls._step_dict[requester] = cls._current_step
 
     @classmethod
     def erase_step_count(cls, requester: str) -> bool:
-        """Forgets `requester`, and returns whether it was known."""
+        """Removes `requester`, and returns whether it was known."""
         return cls._step_dict.pop(requester, None) is not None
 
     @classmethod
     def increment_step(cls, requester: str) -> int:
-        """Counts one step of `requester`, and returns the step of the program."""
+        """Counts one step of `requester`, and returns the program's step."""
         if requester not in cls._step_dict:
             cls.init_step_count(requester)
         cls._step_dict[requester] += 1
@@ -50,5 +50,5 @@ class KinetoStepTracker:
 
     @classmethod
     def current_step(cls) -> int:
-        """Returns the step of the program."""
+        """Returns the program's step."""
         return cls._current_step

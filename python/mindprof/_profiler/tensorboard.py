@@ -1,4 +1,4 @@
-"""A callback that writes each finished trace into a folder, under a name of its own."""
+"""`tensorboard_trace_handler`: a callback that writes each trace to a new file in a folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Exporter(Protocol):
-    """What the handler needs of a profiler."""
+    """The part of a profiler's interface that the handler needs."""
 
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> Any:
         """Writes the trace to a file."""
@@ -24,18 +24,17 @@ def tensorboard_trace_handler(
     """Returns a callback for `on_trace_ready` that writes `dir_name/worker.time.pt.trace.json`.
 
     Args:
-        dir_name: The folder; it is made if it is not there.
-        worker_name: What tells this process from others that write there; host and process id if
-            None.
-        use_gzip: Compress the file and put `.gz` to its name.
-        use_python_export: Accepted; there is one exporter.
+        dir_name: The folder, which is created if it does not exist.
+        worker_name: A name for this process; the machine's name and the process id if `None`.
+        use_gzip: Compress the file and append `.gz` to its name.
+        use_python_export: Accepted, but has no effect; there is one exporter.
 
     Raises:
-        ValueError: Files of that worker would not lie in the folder.
+        ValueError: The worker's name leads out of the folder.
     """
     worker = worker_name
     if worker and _leads_out(worker):
-        raise ValueError(f"expected a worker_name of a file inside dir_name, found {worker!r}")
+        raise ValueError(f"worker_name must be a file name inside dir_name, got {worker!r}")
 
     def handle(profiler: Exporter) -> None:
         nonlocal worker
@@ -55,13 +54,13 @@ def tensorboard_trace_handler(
 
 
 def _leads_out(worker: str) -> bool:
-    """Returns whether a worker's name leads out of the folder that it is put behind."""
+    """Returns whether a path with this name would lie outside its folder."""
     place = os.path.normpath(worker)
     return os.path.isabs(place) or place == os.pardir or place.startswith(os.pardir + os.sep)
 
 
 def _free_path(folder: str, worker: str, suffix: str) -> str:
-    """Returns a name that no file has: for now, or for the next free nanosecond."""
+    """Returns an unused path with the current time, or with the next free nanosecond."""
     nanoseconds = time.time_ns()
     while os.path.exists(path := os.path.join(folder, f"{worker}.{nanoseconds}{suffix}")):
         nanoseconds += 1

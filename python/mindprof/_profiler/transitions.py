@@ -1,4 +1,4 @@
-"""What a profiler has to do on the way from one action to the next, as a table."""
+"""The table of transitions: which methods a profiler calls between two actions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 
 from mindprof._profiler.schedule import ProfilerAction
 
-# By the action before and the one after (None: the profiler stops): methods of the profiler, by
-# name.
+# Keys are the action before and the one after, which is `None` when the profiler stops. Values are
+# names of the profiler's methods.
 NONE, WARMUP, RECORD, SAVE, DEVICE_STOPPED = ProfilerAction
 PREPARE, START, STOP, READY = "prepare_trace", "start_trace", "stop_trace", "_trace_ready"
 
@@ -43,10 +43,10 @@ TRANSITIONS: dict[tuple[ProfilerAction, ProfilerAction | None], tuple[str, ...]]
     (DEVICE_STOPPED, None): (),
 }
 
-# No sensible schedule has these: the user is told, and then it is done as well as it can be.
+# No sensible schedule has these transitions. The profiler warns and does its best.
 INCORRECT = {(WARMUP, NONE), (RECORD, NONE), (RECORD, WARMUP)}
 
-# The profiler itself decides when a device has stopped, and never between these.
+# Only the profiler sets DEVICE_STOPPED, and never after these actions.
 UNREACHABLE = [(NONE, DEVICE_STOPPED), (SAVE, DEVICE_STOPPED)]
 
 
@@ -54,7 +54,7 @@ Steps = list[Callable[[], None]]
 
 
 def steps(profiler: object, before: ProfilerAction, after: ProfilerAction | None) -> Steps:
-    """Returns what `profiler` has to do, in order; nothing for a pair that is not in the table."""
+    """Returns the calls for a transition, in order; none if it is not in the table."""
     found: Steps = [getattr(profiler, name) for name in TRANSITIONS.get((before, after), ())]
     if after is not None and (before, after) in INCORRECT:
         text = f"Incorrect schedule: {before.name} followed by {after.name}"
@@ -65,7 +65,7 @@ def steps(profiler: object, before: ProfilerAction, after: ProfilerAction | None
 
 
 def bind(profiler: object) -> dict[tuple[ProfilerAction, ProfilerAction | None], Steps]:
-    """Returns the whole table, with the methods of `profiler` in place of their names."""
+    """Returns the whole table with bound methods of `profiler` instead of names."""
     return {pair: steps(profiler, *pair) for pair in [*TRANSITIONS, *UNREACHABLE]}
 
 

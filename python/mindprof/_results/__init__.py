@@ -1,1 +1,1 @@
-"""What came of a recording: events, rows, their lists, and what is written of them."""
+"""The results of recordings: events, rows, their lists, and exports of them."""

@@ -1,6 +1,6 @@
-"""Events and rows as what looks like a dataclass, which pandas and polars take by column.
+"""Makes events and rows look like dataclasses, so that pandas and polars read them by column.
 
-They look for `__dataclass_fields__` alone.
+Both libraries check for `__dataclass_fields__` only.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _TYPES = {
 
 
 def show_as_dataclass(shown: Any, kinds: dict[str, str]) -> None:
-    """Has the objects of a class taken for those of a dataclass.
+    """Makes a class look like a dataclass.
 
     Args:
         shown: The class.
-        kinds: The names of attributes that are its fields, and what they hold.
+        kinds: The attributes that become its fields, and the kind of each.
     """
     fields = Fields({name: _TYPES[kind] for name, kind in kinds.items()})
     shown.__dataclass_fields__ = fields
-    # polars goes by these.
+    # polars reads the types from here.
     shown.__annotations__ = {name: _TYPES[kind] for name, kind in kinds.items()}

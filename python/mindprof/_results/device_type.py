@@ -1,4 +1,4 @@
-"""Where an event ran: on the host, or on which kind of device."""
+"""`DeviceType`: the kind of device that an event ran on, with torch's names and numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEVICES = (
 
 
 class DeviceType(Enumeration, members=numbered(_DEVICES)):
-    """Where an event ran. A member also equals its own name.
+    """The kind of device that an event ran on. A member also equals its own name.
 
     >>> DeviceType.CPU == "CPU", DeviceType.CPU.name
     (True, 'CPU')
@@ -44,10 +44,10 @@ class DeviceType(Enumeration, members=numbered(_DEVICES)):
     def __eq__(self, other: object) -> bool:
         return other == self.name if isinstance(other, str) else super().__eq__(other)
 
-    # Of the name, because what compares equal must hash equal.
+    # Members equal their names, so they must hash like them.
     def __hash__(self) -> int:
         return hash(self.name)
 
 
 MEMBERS = list(DeviceType.__members__.values())
-"""Every kind, by its number."""
+"""All members, indexed by number."""

@@ -1,4 +1,8 @@
-"""The files of lists of events: the engine's of a recording, and those of lists made by hand."""
+"""`EventFiles`: the exports of event lists.
+
+The engine writes the files of an unchanged recording; this module writes those of lists that were
+changed or created by hand.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +13,27 @@ from typing import Any
 from mindprof import _core
 from mindprof._results.lazy_list import Entry
 from mindprof._results.metrics import STACK_METRICS, check_metric, of_any_device
+from mindprof._results.recorded_files import RecordedFiles
 from mindprof._results.recorded_list import RecordedList
 
 
-class EventFiles(RecordedList[Entry]):
-    """What lists of events write."""
+class EventFiles(RecordedFiles, RecordedList[Entry]):
+    """The exports of an event list."""
+
+    def _recorded(self, _doing: str, /) -> _core.Events:
+        source = self._untouched()
+        if not isinstance(source, _core.Events):
+            raise ValueError(
+                "the event list is not an unchanged recording: export from the profiler, "
+                "or load the trace again"
+            )
+        return source
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Writes the events that have a trace name as a JSON array of trace events.
 
         Args:
-            path: Where to.
+            path: The file to write.
         """
         source = self._untouched()
         if isinstance(source, _core.Events):
@@ -28,18 +42,18 @@ class EventFiles(RecordedList[Entry]):
             write_trace(self, path, self._use_device or "cuda")
 
     def supported_export_stacks_metrics(self) -> list[str]:
-        """Returns what `export_stacks` can weigh stacks by."""
+        """Returns the metrics that `export_stacks` accepts."""
         return list(STACK_METRICS)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
-        """Writes one line per event that has a stack: its frames, outermost first, and its weight.
+        """Writes one line per event with a stack: the frames, outermost first, and the value.
 
         Args:
-            path: Where to.
-            metric: What the weight is: one of `supported_export_stacks_metrics()`.
+            path: The file to write.
+            metric: The metric to write; see `supported_export_stacks_metrics()`.
 
         Raises:
-            ValueError: There is no such metric.
+            ValueError: The metric does not exist.
         """
         check_metric(metric)
         source = self._untouched()
@@ -48,46 +62,20 @@ class EventFiles(RecordedList[Entry]):
         else:
             write_stacks(self, path, of_any_device(metric))
 
-    def export_flamegraph(
-        self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"
-    ) -> None:
-        """Draws a flame graph, as an svg that browsers zoom and search.
-
-        Args:
-            path: Where to.
-            metric: What is drawn: one of `supported_export_stacks_metrics()`.
-
-        Raises:
-            ValueError: There is no such metric, or the list is no longer that of a recording.
-        """
-        check_metric(metric)
-        self._recorded().write_flamegraph(path, metric)
-
-    def export_speedscope(self, path: str | os.PathLike[str]) -> None:
-        """Writes a file that speedscope opens: when each event began and ended, thread by thread.
-
-        Args:
-            path: Where to.
-
-        Raises:
-            ValueError: The list is no longer that of a recording.
-        """
-        self._recorded().write_speedscope(path)
-
     def export_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Writes the columns of `to_arrow()` as a Parquet file, a row per event.
+        """Writes the columns of `to_arrow()` as a Parquet file with one row per event.
 
         Args:
-            path: Where to.
+            path: The file to write.
 
         Raises:
-            ValueError: The list is no longer that of a recording.
+            ValueError: The list was changed or created by hand.
         """
-        self._recorded().write_parquet(path)
+        self._recorded("exporting as Parquet").write_parquet(path)
 
 
 def write_stacks(events: Iterable[Any], path: str | os.PathLike[str], attribute: str) -> None:
-    """Writes a line per event that has callers: these, outermost first, and the event's weight."""
+    """Writes a line per event with a stack: the frames, outermost first, and the value."""
     blanks = str.maketrans(dict.fromkeys(" ;\t\n", "_"))
     with open(path, "w", encoding="utf-8") as file:
         for event in events:
@@ -98,7 +86,7 @@ def write_stacks(events: Iterable[Any], path: str | os.PathLike[str], attribute:
 
 
 def write_trace(events: Iterable[Any], path: str | os.PathLike[str], device: str) -> None:
-    """Writes the events that have a trace name as a JSON array, with an arrow for each kernel."""
+    """Writes the events with a trace name as a JSON array, with a flow event for each kernel."""
     import json
 
     entries: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""Events and rows as plain values, and as columns for data frames."""
+"""`EventFrames`: converts events and rows to plain values, Arrow tables and data frames."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _OF_EVENTS = {
     "rank": "int",
 }
 
-# What is not simply the attribute of that name.
+# How to read the columns that are not simply the attribute of the same name.
 _SAID: dict[str, Callable[[Any], Any]] = {
     "device_type": lambda item: item.device_type.name,
     "input_shapes": lambda item: item.input_shapes or [],
     "stack": lambda item: item.stack or [],
-    # Of the host torch says the process there.
+    # For CPU events, torch's attribute is the process id.
     "device_index": lambda item: (
         None if item.device_type == DeviceType.CPU else getattr(item, "device_index", None)
     ),
@@ -60,16 +60,17 @@ show_as_dataclass(_core.FunctionEvent, {**_OF_EVENTS, "device_type": "any"})
 
 
 class EventFrames(RecordedList[Entry]):
-    """What other tools take of lists of events and rows."""
+    """The conversions of an event list for other tools."""
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Returns the items as dicts of plain values."""
         return [plain(item) for item in self]
 
     def to_arrow(self) -> Any:
-        """Returns the items as a table of pyarrow, which DuckDB queries as it is.
+        """Returns the items as a pyarrow table, which DuckDB can query directly.
 
-        A list that is given to them itself is taken for a list of values, not for columns.
+        Pass this table to such tools rather than the list itself, which they would take for a list
+        of values.
 
         Raises:
             ImportError: pyarrow is not installed.
@@ -77,7 +78,7 @@ class EventFrames(RecordedList[Entry]):
         return library("pyarrow").table(self._columns())
 
     def to_pandas(self) -> Any:
-        """Returns the items as a data frame of pandas, through pyarrow if that is there.
+        """Returns the items as a pandas data frame, through pyarrow if it is installed.
 
         Raises:
             ImportError: pandas is not installed.
@@ -90,7 +91,7 @@ class EventFrames(RecordedList[Entry]):
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
-        """Returns the items as a data frame of polars.
+        """Returns the items as a polars data frame.
 
         Raises:
             ImportError: polars is not installed.
@@ -98,7 +99,7 @@ class EventFrames(RecordedList[Entry]):
         return library("polars").DataFrame(self._columns())
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
-        """Hands the items over by column, as Arrow's C data interface says."""
+        """Exports the columns through Arrow's C data interface."""
         return self._columns().__arrow_c_stream__(requested_schema)
 
     def _columns(self) -> _core.ArrowTable:
@@ -107,12 +108,12 @@ class EventFrames(RecordedList[Entry]):
 
 
 def plain(item: Any) -> dict[str, Any]:
-    """Returns what is known of an event or a row as plain values. Times are microseconds."""
+    """Returns an event or a row as a dict of plain values. Times are microseconds."""
     return {name: _said(name)(item) for name in _kinds(item)}
 
 
 def columns(items: Iterable[Any]) -> _core.ArrowTable:
-    """Returns events or rows, whichever the first one is, by column."""
+    """Returns items as columns: those of events or of rows, depending on the first item."""
     listed = list(items)
     kinds = _kinds(listed[0]) if listed else _OF_EVENTS
     return _core.ArrowTable.of_columns(
@@ -125,19 +126,19 @@ def _kinds(item: Any) -> dict[str, str]:
 
 
 def _said(name: str) -> Callable[[Any], Any]:
-    # A list may hold events and rows, and a new row does not know who named it.
+    # A list may mix events and rows, and a new row lacks some attributes.
     return _SAID.get(name) or (lambda item: getattr(item, name, None))
 
 
 def library(name: str) -> Any:
-    """Imports a library that is not needed otherwise.
+    """Imports an optional library.
 
     Raises:
-        ImportError: It is not installed.
+        ImportError: The library is not installed.
     """
     from importlib import import_module
 
     try:
         return import_module(name)
     except ImportError as error:
-        raise ImportError(f"this needs {name}: pip install {name}", name=name) from error
+        raise ImportError(f"{name} is not installed: pip install {name}", name=name) from error

@@ -1,19 +1,19 @@
-"""Events by MindTorch v2's keys, beside torch's attributes: `event["kind"]`, `dict(event)`.
+"""Events as mappings with MindTorch v2's keys: `event["kind"]`, `dict(event)`.
 
-A recorded event answers from the profile (`crates/python/src/function_event/mapping.rs`); here is
-what one that was made by hand answers, and the views that both have.
+A recorded event reads the values from the profile (`crates/python/src/function_event/mapping.rs`).
+This module computes them for events created by hand, and has the views that both kinds share.
 
-| key | says |
+| key | value |
 |---|---|
-| `name` | what ran |
-| `kind` | `"op"` of an operator, `"scope"` of a range of the user; `"python_function"`, `"runtime"`, `"kernel"`, `"memory"` or `"other"` of what else traces hold |
-| `device_type` | the name of the kind of device, `"CPU"` for the host |
-| `start_ns`, `end_ns`, `duration_ns` | whole nanoseconds, from where `time_range` counts |
-| `step` | the step of the profiler that it began in |
-| `thread_id` | the system's number of the thread |
-| `input_shapes`, `stack` | as the attributes; there if they were recorded |
-| `correlation_id` | a number of its own for each operator; the same for a kernel and its launch |
-| `cpu_memory_allocated_before`, `..._after`, `..._delta` | the bytes that the host's allocator had handed out; there if memory was recorded |
+| `name` | the name of the event |
+| `kind` | `"op"` for an operator, `"scope"` for a user's range; `"python_function"`, `"runtime"`, `"kernel"`, `"memory"` or `"other"` for other events of traces |
+| `device_type` | the name of the kind of device, such as `"CPU"` |
+| `start_ns`, `end_ns`, `duration_ns` | integer nanoseconds, with the origin of `time_range` |
+| `step` | the profiler step in which the event began |
+| `thread_id` | the system's id of the thread |
+| `input_shapes`, `stack` | as the attributes; present if they were recorded |
+| `correlation_id` | unique for each operator; equal for a kernel and its launch |
+| `cpu_memory_allocated_before`, `..._after`, `..._delta` | the bytes that the CPU allocator had handed out; present if memory was recorded |
 """  # noqa: E501
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STEP_PREFIX = "ProfilerStep#"
 
 
 class KeyedEventMixin:
-    """An event as a mapping; it goes by the attributes of the event it is mixed into.
+    """Makes an event a mapping whose values follow from its attributes.
 
     Example:
         >>> from mindprof.profiler_util import FunctionEvent
@@ -44,7 +44,7 @@ class KeyedEventMixin:
         ('op', 12500, False, None)
     """
 
-    # Of a copy, what the recorded event said.
+    # The mapping of the recorded event, if this event is a copy of one.
     _recorded_keys: dict[str, Any] | None = None
 
     def __getitem__(self, key: str) -> Any:
@@ -60,14 +60,14 @@ class KeyedEventMixin:
         return len(_values(self))
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Returns the value of `key`, or `default` where it was not recorded."""
+        """Returns the value of `key`, or `default` if it was not recorded."""
         try:
             return self[key]
         except KeyError:
             return default
 
     def keys(self) -> KeysView[str]:
-        """Returns the keys that the event has."""
+        """Returns the keys of the event."""
         return KeysView(self)
 
     def values(self) -> ValuesView[Any]:
@@ -75,12 +75,12 @@ class KeyedEventMixin:
         return ValuesView(self)
 
     def items(self) -> ItemsView[str, Any]:
-        """Returns the pairs of key and value."""
+        """Returns the key-value pairs."""
         return ItemsView(self)
 
 
 def _values(event: Any) -> dict[str, Any]:
-    """Returns what an event that was made by hand has by key: memory totals it cannot know."""
+    """Returns the mapping of an event created by hand, which has no memory totals."""
     if event._recorded_keys is not None:
         return dict(event._recorded_keys)
     start, end = (round(moment * 1000) for moment in (event.time_range.start, event.time_range.end))
@@ -117,7 +117,7 @@ def _kind(event: Any) -> str:
 
 
 def _step(event: Any) -> int:
-    """Returns the number of the innermost step around an event, zero where there is none."""
+    """Returns the number of the innermost step around an event, or zero if there is none."""
     while event is not None:
         number = event.name.removeprefix(_STEP_PREFIX)
         if number != event.name and number.isdecimal():

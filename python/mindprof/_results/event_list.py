@@ -1,7 +1,7 @@
-"""`EventList`: events or rows, and what can be said about all of them.
+"""`EventList`: a list of events or rows, with tables, averages and totals.
 
-It is a real list. Of a recording the engine says it all; of a list that was changed or put together
-by hand the engine computes from the attributes of the items.
+The engine computes all results. For an unchanged recording it does so from the recording; for a
+list that was changed or created by hand, from the attributes of the items.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mindprof._results.metrics import of_any_device
 
 _SORT_KEYS = frozenset(_core.sort_keys())
 
-# What a notebook shows of rows and of events.
+# The columns that a notebook shows for rows and for events.
 _ROW_COLUMNS: tuple[notebook.Column, ...] = (
     ("name", attrgetter("key"), str),
     ("calls", attrgetter("count"), str),
@@ -46,13 +46,15 @@ _EVENT_COLUMNS: tuple[notebook.Column, ...] = (
 
 
 class EventList(EventFrames[Entry], EventFiles[Entry]):
-    """Events, or rows of events, as a list that can print itself as a table.
+    """A list of events, or of rows that average events, which prints as a table.
+
+    Profilers create it, and programs may create one of their own events.
 
     Args:
-        args: What the list holds.
-        use_device: The device that worked beside the host.
-        profile_memory: Memory was recorded.
-        with_flops: Floating-point operations were counted.
+        args: The items, as for `list`.
+        use_device: The device that was recorded besides the CPU.
+        profile_memory: Whether memory was recorded.
+        with_flops: Whether floating-point operations were counted.
 
     Example:
         >>> from mindprof import FunctionEvent
@@ -100,8 +102,6 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         }
         return EventList, (list(self),), state
 
-    # What is said.
-
     def table(
         self,
         sort_by: str | None = None,
@@ -116,23 +116,23 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         percentiles: bool = False,
         max_width: int | None = None,
     ) -> str:
-        """Returns the items as a table.
+        """Returns the items as a text table.
 
         Args:
-            sort_by: The attribute to sort by, largest first; the order of the list if None.
-            row_limit: How many rows are shown; all if negative. Totals always cover all rows.
-            max_src_column_width: The widest that source locations get.
-            max_name_column_width: The widest that names get; None for no limit.
-            max_shapes_column_width: The widest that shapes get; None for no limit.
+            sort_by: The attribute to sort by, largest first; keeps the order of the list if `None`.
+            row_limit: The maximum number of rows; all if negative. Totals always cover all rows.
+            max_src_column_width: The maximum width of source locations.
+            max_name_column_width: The maximum width of names; `None` for no limit.
+            max_shapes_column_width: The maximum width of shapes; `None` for no limit.
             header: A text above the table.
-            top_level_events_only: Leave out rows whose first event ran inside another one.
-            time_unit: 's', 'ms' or 'us' for all times; each chooses its own if None.
-            percentiles: Have columns for how the times of a row are spread.
-            max_width: The widest that the table gets: columns become as narrow as what they show,
-                and the less telling ones are left out. As torch lays it out if None or 0.
+            top_level_events_only: Omit rows whose first event ran inside another event.
+            time_unit: 's', 'ms' or 'us' for all times; `None` chooses a unit for each time.
+            percentiles: Add columns for the distribution of the times of each row.
+            max_width: The maximum width of the table. Columns shrink to their contents, and the
+                less important ones are left out. `None` or 0 selects torch's layout.
 
         Raises:
-            AttributeError: The items have nothing called `sort_by`.
+            AttributeError: The items have no attribute `sort_by`.
         """
         arguments: dict[str, Any] = {
             "sort_by": sort_by,
@@ -170,13 +170,13 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The sum of the items' own time on the host, in microseconds."""
+        """The sum of the items' self CPU times, in microseconds."""
         source = self._untouched()
         if source is not None:
             return source.self_cpu_time_total()
         if len(self) == 0:
             return 0
-        # As the total row says it: two ways of summing floats would differ in the last digit.
+        # The same sum as in the total row; another order of floats could change the last digit.
         total: float = self.total_average().self_cpu_time_total
         return total
 
@@ -187,16 +187,16 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         group_by_overload_name: bool = False,
         include_python_functions: bool = False,
     ) -> EventList[FunctionEventAvg]:
-        """Returns one row per name, with counts and sums.
+        """Averages the events by name: one row per operator or range, with counts and sums.
 
         Args:
-            group_by_input_shapes: Tell rows of one name apart by the shapes they were given.
-            group_by_stack_n: Tell rows apart by this many of the innermost frames of their callers.
-            group_by_overload_name: Tell rows apart by which of the operators of one name it is.
-            include_python_functions: Have rows for calls of Python functions too.
+            group_by_input_shapes: Also group by input shapes.
+            group_by_stack_n: Also group by this many of the innermost stack frames.
+            group_by_overload_name: Also group by operator overload.
+            include_python_functions: Include rows for calls of Python functions.
 
         Raises:
-            AssertionError: The list is of rows already, or its tree was not built.
+            AssertionError: The list already consists of rows, or its tree has not been built.
         """
         assert self._tree_built, "Expected tree to be built before calling key_averages"
         source = self._untouched()
@@ -222,7 +222,7 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         )
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: rows with the most own time first, events as they come."""
+        """Returns the notebook representation: rows by self time, events in list order."""
         items: list[Any] | EventList[Entry] = self
         columns = _EVENT_COLUMNS
         if len(self) > 0 and isinstance(self[0], FunctionEventAvg):
@@ -233,7 +233,7 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         return notebook.table(columns, items, len(self))
 
     def total_average(self) -> FunctionEventAvg:
-        """Returns one row with the key "Total" that sums all items; of none, a row of zeros."""
+        """Returns a row with the key "Total" that sums all items; zeros if there are none."""
         total = FunctionEventAvg()
         source = self._untouched()
         if source is not None and len(source) > 0:
@@ -246,22 +246,22 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         return total
 
     def uncounted_flops(self) -> EventList[FunctionEventAvg]:
-        """Returns rows of the operators whose work is in no count of floating-point operations.
+        """Returns rows of the operators whose floating-point operations are not counted.
 
-        They were given tensors, and neither they nor anything around or inside of them has a
-        formula. Empty for lists that were made by hand.
+        These operators have tensor inputs, but there is no formula for them, their callers or their
+        callees. The list is empty if this one was changed or created by hand.
         """
         source = self._untouched()
         return EventList(source.uncounted()) if isinstance(source, _core.Events) else EventList()
 
     def _populate_cpu_children(self) -> None:
-        """Finds which event ran inside of which."""
+        """Sets the parents and children of the events."""
         self._own()
         listed: list[Any] = list(self)
         populate_cpu_children(listed)
 
     def _build_tree(self) -> None:
-        """Finds which event ran inside of which, and merges duplicates into their parents."""
+        """Sets the parents and children of the events, and merges duplicates into their parents."""
         self._own()
         listed: list[Any] = list(self)
         built: list[Any] = build_tree(listed)
@@ -282,7 +282,7 @@ def _build_table(
     top_level_events_only: bool = False,
     time_unit: str | None = None,
 ) -> str:
-    """Returns events or rows as a table."""
+    """Returns events or rows as a text table, under torch's name and signature."""
     rows = EventList(events, with_flops=with_flops, profile_memory=profile_memory)
     return rows.table(
         sort_by=sort_by,

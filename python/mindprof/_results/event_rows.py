@@ -1,4 +1,7 @@
-"""Rows of events that were made by hand: the engine groups and sums, rows are put together here."""
+"""Rows of lists that were changed or created by hand.
+
+The engine groups and sums the events; this module creates the rows.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from mindprof._results.function_event_avg import DESCRIPTIONS, FunctionEventAvg
 
 Item = FunctionEvent | FunctionEventAvg
 
-#: What the children of an event are part of.
+#: The sums that include the children of an event.
 _TOTALS = ("cpu_time_total", "device_time_total", "cpu_memory_usage", "device_memory_usage")
 
 
@@ -23,7 +26,7 @@ def rows_of(
     by_overload_name: bool,
     python_functions: bool,
 ) -> list[FunctionEventAvg]:
-    """Returns one row per name and whatever else rows are told apart by."""
+    """Returns one row per group of events."""
     grouping = {
         "by_key": True,
         "input_shapes": by_input_shapes,
@@ -48,7 +51,7 @@ def rows_of(
 
 
 def _outermost_totals(calls: list[Any]) -> dict[str, Any]:
-    """Returns the totals of a Python function: a call inside another of it is part of that one."""
+    """Returns the totals of a Python function, counting only the outermost of recursive calls."""
     ends: dict[Any, float] = {}
     outermost = []
     for call in sorted(calls, key=lambda call: (call.time_range.start, -call.time_range.end)):
@@ -61,7 +64,10 @@ def _outermost_totals(calls: list[Any]) -> dict[str, Any]:
 
 
 def total_of(items: Sequence[Item]) -> FunctionEventAvg:
-    """Returns the sum of events or rows, of which there are some, described as the last one is."""
+    """Returns a row that sums items and takes its description from the last one.
+
+    There must be at least one item.
+    """
     grouping = {
         "by_key": False,
         "input_shapes": False,
@@ -71,7 +77,7 @@ def total_of(items: Sequence[Item]) -> FunctionEventAvg:
     }
     summed: Sequence[Item] = items
     if any(getattr(item, "is_python_function", False) for item in items):
-        # A function that calls itself is told apart by its row.
+        # Grouping by name first counts recursive calls once.
         summed = rows_of(
             list(items),
             by_input_shapes=False,
@@ -84,7 +90,7 @@ def total_of(items: Sequence[Item]) -> FunctionEventAvg:
 
 
 def row_of(described: Item, sums: dict[str, Any]) -> FunctionEventAvg:
-    """Returns a row with these sums that is described as another item is."""
+    """Returns a row with the given sums and the description of another item."""
     row = FunctionEventAvg()
     for name in DESCRIPTIONS:
         setattr(row, name, getattr(described, name))

@@ -1,4 +1,4 @@
-"""Shares of the whole: what torch's tables leave behind on their rows, as text."""
+"""The percentages that torch's tables write onto their rows, as text."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import Any
 from mindprof import _core
 from mindprof._results.device_type import DeviceType
 
-_DEVICE_WORK = ("CUDA", "PrivateUse1", "MTIA", "XPU")
-
 
 def show_shares(items: list[Any]) -> None:
-    """Sets the shares of events or rows that were shown as one table."""
+    """Sets the percentages of events or rows that were shown in one table."""
     whole = sum(item.self_cpu_time_total for item in items)
     devices = sum(item.self_device_time_total for item in items if _is_device_work(item))
     has_device = any(item.self_device_time_total > 0 for item in items)
@@ -29,4 +27,4 @@ def _share(part: float, whole: float) -> str:
 def _is_device_work(item: Any) -> bool:
     if item.device_type == DeviceType.CPU:
         return bool(item.is_legacy)
-    return item.device_type.name in _DEVICE_WORK and not item.is_user_annotation
+    return _core.is_device_work(item.device_type.name) and not item.is_user_annotation

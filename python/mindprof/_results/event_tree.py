@@ -1,4 +1,7 @@
-"""The tree of events that were made by hand: which ran inside of which."""
+"""The tree of events in lists that were changed or created by hand.
+
+The engine finds the parents; this module sets them on the events.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from mindprof._results.function_event import FunctionEvent
 
 
 def build_tree(events: list[FunctionEvent]) -> list[FunctionEvent]:
-    """Sets parents and children, and returns the events but for duplicates of their parents."""
+    """Sets parents and children, and returns the events without duplicates of their parents."""
     relations = _core.given_tree(events)
     for event, (parent, _) in zip(events, relations, strict=True):
         if parent is not None:
@@ -41,7 +44,7 @@ def populate_cpu_children(events: list[FunctionEvent]) -> None:
 
 
 def _show_forward_stacks(events: list[FunctionEvent]) -> None:
-    """Gives what runs inside a backward node the stack of its forward."""
+    """Gives backward nodes and the events inside them the stack of the forward operator."""
     nodes = [_backward_node(event) for event in events]
     forward: dict[tuple[int, int | None], list[str]] = {}
     for event, node in zip(events, nodes, strict=True):

@@ -1,42 +1,29 @@
-"""Numbers and names as tables show them, under torch's names for these functions."""
+"""The formatting of numbers and names in tables, under torch's names for these functions."""
 
 from __future__ import annotations
 
 from mindprof import _core
 
-_HIDDEN = frozenset(
-    {
-        "[memory]",
-        "[OutOfMemory]",
-        "profiler::_record_function_enter",
-        "profiler::_record_function_enter_new",
-        "profiler::_record_function_exit",
-        "aten::is_leaf",
-        "aten::output_nr",
-        "aten::_version",
-    }
-)
-
 
 def _format_time(time_us: float) -> str:
-    """Returns a time in the unit that fits it."""
+    """Formats a time in a suitable unit."""
     return _core.format_time(time_us)
 
 
 def _format_time_share(time_us: float, total_time_us: float) -> str:
-    """Returns a part of a whole in percent."""
+    """Formats a time as a percentage of a total."""
     if total_time_us == 0 and time_us != 0:
         raise AssertionError(f"Expected time_us == 0 but got {time_us}")
     return _core.format_time_share(time_us, total_time_us)
 
 
 def _format_memory(nbytes: int) -> str:
-    """Returns a number of bytes in the unit that fits it."""
+    """Formats a number of bytes in a suitable unit."""
     return _core.format_memory(nbytes)
 
 
 def _rewrite_name(name: str, with_wildcard: bool = False) -> str:
-    """Returns the name that an event is shown under; with a wildcard, all steps share one."""
+    """Returns the displayed name of an event; with a wildcard, all profiler steps share one."""
     if with_wildcard and name.startswith("ProfilerStep#"):
         return "ProfilerStep*"
     return name
@@ -44,9 +31,9 @@ def _rewrite_name(name: str, with_wildcard: bool = False) -> str:
 
 def _filter_name(name: str) -> bool:
     """Returns whether events of this name are left out of lists."""
-    return name in _HIDDEN
+    return name == "[OutOfMemory]" or _core.is_hidden_event(name)
 
 
 def _filter_stack_entry(entry: str) -> bool:
-    """Returns whether a frame of a stack is shown."""
+    """Returns whether a stack frame is shown."""
     return _core.is_shown_frame(entry)

@@ -1,8 +1,9 @@
 """`FunctionEvent`: one event.
 
-An event of a recording is a handle that reads its attributes from the profile when they are asked
-for (`mindprof._core.FunctionEvent`, which says that it is of the class here); one that is made by
-hand holds them itself. What follows from the attributes by torch's rules is written once, for both.
+A recorded event is a handle that reads its attributes from the profile on demand
+(`mindprof._core.FunctionEvent`, which passes `isinstance` checks for the class here). An event that
+is created by hand holds its attributes itself. Both derive further attributes by torch's rules,
+which are written here once.
 """
 
 from __future__ import annotations
@@ -25,57 +26,59 @@ _WITH_DEVICE_TIME = (
     DeviceType.XPU,
 )
 
-# Where an event ran, and what it is tied to, beyond torch's attributes.
+# Our additions to torch's attributes: where an event ran, and what it is related to.
 PLACE = ("process", "thread_id", "thread_name", "stream", "correlation", "step", "rank")
 
 
 class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
-    """One event. The arguments are torch's, and become attributes of the same names.
+    """One event: an operator, a range, a Python call, a kernel or an allocation.
 
-    An event also answers by MindTorch v2's keys, as a mapping: `event["kind"]`, `dict(event)`.
+    The arguments are torch's, and become attributes of the same names. An event is also a mapping
+    with MindTorch v2's keys: `event["kind"]`, `dict(event)`.
 
     Args:
-        id: A number of its own.
-        name: What ran.
+        id: The id of the event.
+        name: The name of the event.
         thread: The number of the thread it ran on.
-        start_us: When it began, in microseconds.
-        end_us: When it ended.
-        overload_name: Which of the operators of that name it is.
-        fwd_thread: Of a backward node, the number of the thread that the forward ran on.
-        input_shapes: The sizes of its inputs.
-        stack: Who called it, innermost first.
-        scope: Which part of the program opened it: 0 an operator, 1 a backward node, 7 the user.
-        use_device: The device that worked beside the host.
-        cpu_memory_usage: The bytes it took on the host.
-        device_memory_usage: The bytes it took on devices.
-        is_async: It ended on another thread than it began on.
-        is_remote: It ran on another machine.
-        sequence_nr: What links a forward operator with its backward node; -1 for none.
-        node_id: The machine it ran on; -1 where there is but one.
+        start_us: The start in microseconds.
+        end_us: The end in microseconds.
+        overload_name: The overload of the operator.
+        fwd_thread: For a backward node, the number of the thread of the forward operator.
+        input_shapes: The shapes of the inputs.
+        stack: The call stack, innermost frame first.
+        scope: The number of the `RecordScope`: 0 for an operator, 1 for a backward node, 7 for a
+            user's range.
+        use_device: The device that was recorded besides the CPU.
+        cpu_memory_usage: The bytes allocated on the CPU.
+        device_memory_usage: The bytes allocated on devices.
+        is_async: Whether it ended on another thread than it began on.
+        is_remote: Whether it ran on another machine.
+        sequence_nr: The number that a forward operator and its backward node share, or -1.
+        node_id: The machine it ran on, or -1 if there is only one.
         device_type: The kind of device it ran on.
-        device_index: Which of the devices of that kind.
-        device_resource_id: The stream, or the thread.
-        is_legacy: Its device times were taken on the host.
-        flops: Its floating-point operations.
-        trace_name: Its name in traces; None leaves it out of them.
-        concrete_inputs: The values of its inputs.
-        kwinputs: The values of its keyword inputs.
-        is_user_annotation: The user named it.
-        is_python_function: It is a call of a Python function.
-        activity_type: Its category in traces.
-        flow_id: The arrow that leaves or reaches it.
-        flow_type: What kind of arrow that is.
-        flow_start: The arrow leaves it.
-        external_id: Its number in traces.
-        linked_correlation_id: The number of the event that it was done for.
-        extra_meta: What else is known, as texts by key.
-        structured_input_shapes: The sizes of its inputs, lists of tensors told apart.
-        structured_input_strides: The strides of its inputs likewise.
-        input_dtypes: The types of its inputs.
-        python_id: Of a Python function, the number of the call.
-        python_parent_id: The number of the caller's call.
-        python_module_id: The number of the module.
-        typed_metadata: What else is known, typed.
+        device_index: The index of the device among those of its kind.
+        device_resource_id: The stream or the thread.
+        is_legacy: Whether its device times were measured on the CPU.
+        flops: The number of floating-point operations.
+        trace_name: The name in traces; `None` omits the event from them.
+        concrete_inputs: The values of the inputs.
+        kwinputs: The values of the keyword inputs.
+        is_user_annotation: Whether it is a user's range.
+        is_python_function: Whether it is a call of a Python function.
+        activity_type: The category in traces.
+        flow_id: The id of the flow that begins or ends at the event.
+        flow_type: The kind of that flow.
+        flow_start: Whether the flow begins at the event.
+        external_id: The external id in traces.
+        linked_correlation_id: The correlation id of the CPU event that launched it.
+        extra_meta: Further metadata as text by key.
+        structured_input_shapes: The shapes of the inputs, with tensor lists as nested lists.
+        structured_input_strides: The strides of the inputs, likewise.
+        input_dtypes: The dtypes of the inputs.
+        python_id: The id of a Python call.
+        python_parent_id: The id of the calling Python call.
+        python_module_id: The id of the module.
+        typed_metadata: Further metadata as typed values.
 
     Example:
         >>> event = FunctionEvent(0, "aten::mm", 1, 0.0, 12.5)
@@ -145,7 +148,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @classmethod
     def _copied(cls, event: FunctionEvent) -> FunctionEvent:
-        """Returns an event that holds what another one says at the moment."""
+        """Returns an event with the current attributes of a recorded one."""
         copied = cls(event.id, event.name, event.thread, 0.0, 0.0)
         for name in list(vars(copied)):
             setattr(copied, name, getattr(event, name))
@@ -156,20 +159,20 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def category(self) -> str | None:
-        """Its category in traces."""
+        """The category of the event in traces."""
         return self.activity_type
 
     @property
     def start_us(self) -> float:
-        """When it began, in microseconds."""
+        """The start in microseconds."""
         return self.time_range.start
 
     @property
     def end_us(self) -> float:
-        """When it ended, in microseconds."""
+        """The end in microseconds."""
         return self.time_range.end
 
-    # Where it ran; of an event that is made by hand nobody knows.
+    # Unknown for events that are created by hand.
     process: int | None = None
     thread_id: int | None = None
     thread_name: str | None = None
@@ -178,7 +181,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     step: int | None = None
     rank: int | None = None
 
-    # What a recorded event has the same for all.
+    # Defaults that all recorded events share.
     extra_meta: Any = None
     metadata: Any = None
     _event_metadata: EventMetadata | None = None
@@ -186,7 +189,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     # See `dataclass_fields`.
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    # What the arguments set.
+    # Set from the arguments.
     id: int
     name: str
     thread: int
@@ -225,15 +228,15 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     linked_correlation_id: int
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
-        """Adds something that a device did for the event."""
+        """Adds a kernel that ran on a device for the event."""
         assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
-        # Set again, because a recorded event makes its list anew each time.
+        # Assigned back, because a recorded event creates a new list for each read.
         kernels = self.kernels
         kernels.append(Kernel(name, device, duration))
         self.kernels = kernels
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
-        """Adds an event that ran inside of this one."""
+        """Adds an event that ran inside this one."""
         assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
         assert isinstance(child, FunctionEvent), "Expected child to be a FunctionEvent"
         assert child.device_type == DeviceType.CPU, "Expected child device_type to be CPU"
@@ -242,7 +245,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
         self.cpu_children = children
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
-        """Sets the event that this one ran inside of."""
+        """Sets the event that this one ran inside."""
         assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
         assert isinstance(parent, FunctionEvent), "Expected parent to be a FunctionEvent"
         assert parent.device_type == DeviceType.CPU, "Expected parent device_type to be CPU"
@@ -255,12 +258,12 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def cpu_time_total(self) -> float:
-        """The time on the host in microseconds, children included."""
+        """The CPU time in microseconds, including children."""
         return self.time_range.elapsed_us() if self.device_type == DeviceType.CPU else 0
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The time on the host in microseconds, without the children. Never negative."""
+        """The CPU time in microseconds, excluding children; never negative."""
         if self.is_async or self.device_type != DeviceType.CPU:
             return 0
         return max(
@@ -269,14 +272,14 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def self_cpu_memory_usage(self) -> int:
-        """The bytes taken on the host, without the children's."""
+        """The bytes allocated on the CPU, excluding children."""
         if self.is_async or self.device_type != DeviceType.CPU:
             return 0
         return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     @property
     def self_device_memory_usage(self) -> int:
-        """The bytes taken on devices, without the children's."""
+        """The bytes allocated on devices, excluding children."""
         if self.is_async or self.device_type != DeviceType.CPU:
             return 0
         children = sum(child.device_memory_usage for child in self.cpu_children)
@@ -284,7 +287,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def device_time_total(self) -> float:
-        """The time on devices in microseconds, children's included."""
+        """The device time in microseconds, including children."""
         if self.is_async or not self.use_device:
             return 0
         if self.device_type == DeviceType.CPU:
@@ -297,7 +300,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def self_device_time_total(self) -> float:
-        """The time on devices in microseconds, without the children's."""
+        """The device time in microseconds, excluding children."""
         if self.is_async or not self.use_device:
             return 0
         if self.device_type == DeviceType.CPU:
@@ -314,13 +317,13 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def cuda_time_total(self) -> float:
-        """The former name of `device_time_total`."""
+        """The deprecated name of `device_time_total`."""
         warn_of_former_name("`cuda_time_total` is deprecated. Use `device_time_total` instead.")
         return self.device_time_total
 
     @property
     def self_cuda_time_total(self) -> float:
-        """The former name of `self_device_time_total`."""
+        """The deprecated name of `self_device_time_total`."""
         warn_of_former_name(
             "`self_cuda_time_total` is deprecated. Use `self_device_time_total` instead."
         )
@@ -328,7 +331,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def self_cuda_memory_usage(self) -> int:
-        """The former name of `self_device_memory_usage`."""
+        """The deprecated name of `self_device_memory_usage`."""
         warn_of_former_name(
             "`self_cuda_memory_usage` is deprecated. Use `self_device_memory_usage` instead."
         )
@@ -336,12 +339,12 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
 
     @property
     def event_metadata(self) -> EventMetadata | None:
-        """The former name of `metadata`."""
+        """The deprecated name of `metadata`."""
         warn_of_former_name("`event_metadata` is deprecated. Use `metadata` instead.")
         return self._event_metadata
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: the attributes that data frames have as columns."""
+        """Returns the notebook representation: the attributes that are columns of data frames."""
         fields: Any = type(self).__dataclass_fields__
         return notebook.pairs((name, getattr(self, name, None)) for name in fields.names())
 
@@ -390,9 +393,9 @@ _OUTLINE = (
 
 
 def outline(event: FunctionEvent) -> dict[str, Any]:
-    """Returns the arguments that make an event like another one, but small.
+    """Returns the arguments for a small copy of an event, for pickling.
 
-    What can be long is left out: inputs, frames, and all other events.
+    Whatever can be large is left out: inputs, stacks, parents and children.
     """
     made: dict[str, Any] = {"id": event.id, "name": event.name, "thread": event.thread}
     made |= {"start_us": event.time_range.start, "end_us": event.time_range.end}
@@ -402,6 +405,6 @@ def outline(event: FunctionEvent) -> dict[str, Any]:
             made[name] = value
     for name, value in made.items():
         if type(value) is str:
-            # One object for all of a text, which pickles then hold once.
+            # Equal texts become one object, which a pickle stores once.
             made[name] = sys.intern(value)
     return made

@@ -1,4 +1,4 @@
-"""`FunctionEventAvg`: a row, the sum of many events."""
+"""`FunctionEventAvg`: a row, which sums the events of one group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mindprof._results.formatted_times import FormattedTimesMixin
 from mindprof._results.function_event import FunctionEvent, outline
 from mindprof._results.metrics import SUMS
 
-# Of operations alone it may not be known how many there are.
+# All sums except FLOPs, which may be `None`.
 _ALWAYS_KNOWN = tuple(name for name in SUMS if name != "flops")
 
 DESCRIPTIONS = (
@@ -34,12 +34,14 @@ DESCRIPTIONS = (
 )
 
 
-# What holds on to a recording, or to other events.
+# Attributes that keep a recording or other events alive.
 _LINKS = frozenset({"_first", "_spread", "_parent", "_children"})
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """A row: events that belong together, summed. A new one sums nothing.
+    """A row: the sums of a group of events, such as all calls of one operator.
+
+    `key_averages` creates rows. A new row is empty, and takes the key of the first event added.
 
     Example:
         >>> row = FunctionEventAvg()
@@ -52,7 +54,7 @@ class FunctionEventAvg(FormattedTimesMixin):
     # See `dataclass_fields`.
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
-    # What rows of a recording have; a new one has none yet.
+    # Set on the rows of a recording, but not on a new row.
     key: Any
     stack: Any
     is_user_annotation: bool
@@ -83,8 +85,8 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.is_legacy = False
         self.flops = 0
 
-    # Who was first, and where the times of all are known, or these times. None is known of a row to
-    # which something was added that does not say them.
+    # The first event of the row, and the times of all events: as a row of the engine, as a list, or
+    # as percentiles. All are `None` once something without known times has been added.
     _first: FunctionEvent | None = None
     _spread: tuple[_core.Averages, int] | list[float] | None = None
     _known: tuple[float, float, float, float] | None = None
@@ -93,14 +95,14 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     @classmethod
     def _of(cls, attributes: dict[str, Any]) -> FunctionEventAvg:
-        """Makes a row of attributes that were worked out before."""
+        """Creates a row from attributes that the engine computed."""
         row = cls.__new__(cls)
         row.__dict__ = attributes
         return row
 
     @property
     def cpu_parent(self) -> Any:
-        """What the first of the events ran inside of."""
+        """The parent of the first event."""
         return self._parent if self._first is None else self._first.cpu_parent
 
     @cpu_parent.setter
@@ -110,7 +112,7 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     @property
     def cpu_children(self) -> Any:
-        """What ran inside of the first of the events."""
+        """The children of the first event."""
         return self._children if self._first is None else self._first.cpu_children
 
     @cpu_children.setter
@@ -119,10 +121,10 @@ class FunctionEventAvg(FormattedTimesMixin):
         self._children = children
 
     def __getstate__(self) -> dict[str, Any]:
-        # The recording stays behind, and with it the children. What is known of the spread travels,
-        # and the parent by itself.
+        # The recording and the children are not pickled. The percentiles and an outline of the
+        # parent are.
         kept = (item for item in vars(self).items() if item[0] not in _LINKS)
-        # One object for all rows of a name, which pickles then hold once.
+        # Equal names become one object, which a pickle stores once.
         state = {sys.intern(name): value for name, value in kept}
         if isinstance(self._spread, list):
             state["_spread"] = self._spread
@@ -144,11 +146,11 @@ class FunctionEventAvg(FormattedTimesMixin):
         return copied
 
     def __deepcopy__(self, memo: dict[int, Any]) -> FunctionEventAvg:
-        # Within the process nothing has to stay behind: copies of the recording share it.
+        # Unlike a pickle, a copy within the process can share the recording.
         return self._of(copy.deepcopy(vars(self), memo))
 
     def _settle(self) -> None:
-        """Takes over what is known of the first event, so that it can be set."""
+        """Copies the first event's parent and children, so that they can be set."""
         if self._first is not None:
             self._parent, self._children = self._first.cpu_parent, self._first.cpu_children
             self._first = None
@@ -163,33 +165,33 @@ class FunctionEventAvg(FormattedTimesMixin):
 
     @property
     def p50(self) -> Any:
-        """The time on the host that half of the events do not exceed; None if unknown."""
+        """The median CPU time in microseconds, or `None` if it is unknown."""
         found = self._percentiles()
         return None if found is None else found[0]
 
     @property
     def p90(self) -> Any:
-        """The time on the host that nine of ten events do not exceed."""
+        """The 90th percentile of the CPU times, or `None` if it is unknown."""
         found = self._percentiles()
         return None if found is None else found[1]
 
     @property
     def p99(self) -> Any:
-        """The time on the host that 99 of 100 events do not exceed."""
+        """The 99th percentile of the CPU times, or `None` if it is unknown."""
         found = self._percentiles()
         return None if found is None else found[2]
 
     @property
     def max(self) -> Any:
-        """The longest time on the host."""
+        """The longest CPU time, or `None` if it is unknown."""
         found = self._percentiles()
         return None if found is None else found[3]
 
     def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
-        """Adds an event or another row. The first one says what the row is of.
+        """Adds an event or another row. The first one gives the row its key and description.
 
         Raises:
-            AssertionError: `other` is of another key, or neither an event nor a row.
+            AssertionError: `other` has another key, or is neither an event nor a row.
         """
         if self.key is None:
             for name in DESCRIPTIONS:
@@ -216,7 +218,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         return self.add(other)
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: the attributes that data frames have as columns."""
+        """Returns the notebook representation: the attributes that are columns of data frames."""
         fields: Any = type(self).__dataclass_fields__
         return notebook.pairs((name, getattr(self, name, None)) for name in fields.names())
 

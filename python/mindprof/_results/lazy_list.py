@@ -1,8 +1,7 @@
-"""`LazyList`: a real list whose items appear when someone looks at them.
+"""`LazyList`: a list whose items are created from a source when they are first read.
 
-It begins with empty storage and a source. Whoever looks at items makes them appear in the storage,
-from the front and in portions; then they are ordinary items. Whoever changes the list makes it one
-like any other.
+It starts with empty storage and a source. Reading creates items from the front, in batches, and
+stores them as ordinary items. Changing the list creates all items and drops the source.
 """
 
 from __future__ import annotations
@@ -19,24 +18,27 @@ else:
     from typing import TypeVar
 
     Entry = TypeVar("Entry")
-"""What a list holds: events or rows."""
+"""The type of the items: events or rows."""
 
 PORTION = 4096
-"""How many items appear at a time while someone walks over them."""
+"""The number of items that an iteration creates at a time."""
 
 
 class LazyList(list[Entry]):
-    """A list that may have a source. Subclasses say how items are made of it."""
+    """A list that may have a source of items.
+
+    It is a subclass of `list`, so that programs can treat it as one. Subclasses implement `_make`.
+    """
 
     _source: Sized | None = None
     _filled = 0
 
     def _make(self, begin: int, end: int) -> list[Entry]:
-        """Makes items of the source."""
+        """Creates the items from `begin` to `end` from the source."""
         raise NotImplementedError
 
     def _fill(self, end: int | None = None) -> None:
-        """Lets items appear up to `end`."""
+        """Creates the items up to `end`, or all if it is `None`."""
         if self._source is None:
             return
         total = len(self._source)
@@ -46,7 +48,7 @@ class LazyList(list[Entry]):
             self._filled = end
 
     def _own(self) -> None:
-        """Makes the list one like any other, because it is about to change."""
+        """Turns the list into an ordinary one, because it is about to change."""
         self._fill()
         self._source = None
 

@@ -1,7 +1,8 @@
-"""From finished recordings to lists: the one place where rows and events come out of the engine."""
+"""Functions that turn finished recordings into lists of events and rows."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from mindprof import _core
@@ -19,14 +20,14 @@ def key_averages(
     group_by_overload_name: bool,
     include_python_functions: bool,
 ) -> EventList[FunctionEventAvg]:
-    """Returns one row per name and whatever else rows are told apart by.
+    """Averages the events of a recording by name.
 
     Args:
-        recording: All that was recorded; None for nothing.
-        group_by_input_shape: Tell rows apart by shapes.
-        group_by_stack_n: Tell rows apart by that many frames.
-        group_by_overload_name: Tell rows apart by overload.
-        include_python_functions: Have rows for calls of Python functions too.
+        recording: The recording; `None` gives an empty list.
+        group_by_input_shape: Also group by input shapes.
+        group_by_stack_n: Also group by this many of the innermost stack frames.
+        group_by_overload_name: Also group by operator overload.
+        include_python_functions: Include rows for calls of Python functions.
     """
     if recording is None:
         return EventList()
@@ -39,7 +40,7 @@ def key_averages(
 
 
 def events(recordings: Sequence[_core.Profile]) -> EventList[FunctionEvent]:
-    """Returns the events of recordings one by one, those of the first recording first."""
+    """Returns the events of all recordings in one list, in the order of the recordings."""
     if not recordings:
         return EventList()
     first, *others = (EventList(recording.events()) for recording in recordings)
@@ -48,11 +49,13 @@ def events(recordings: Sequence[_core.Profile]) -> EventList[FunctionEvent]:
     return first
 
 
-def export_stacks(recording: _core.Profile | None, path: str, metric: str) -> None:
-    """Writes the stacks of a recording with a value each.
+def export_stacks(
+    recording: _core.Profile | None, path: str | os.PathLike[str], metric: str
+) -> None:
+    """Writes the stacks of a recording with their values; an empty file for `None`.
 
     Raises:
-        ValueError: `metric` is none of those that there are.
+        ValueError: The metric does not exist.
     """
     check_metric(metric)
     if recording is None:

@@ -1,7 +1,7 @@
-"""The loggers that speak for the profiler.
+"""The loggers of the profiler.
 
-What torch says too goes to torch's own, because users set its level; what only we have to say goes
-to `mindprof`, which torch, that silences all of its own, leaves alone.
+Messages that torch logs too go to torch's logger, because users set its level. Our own messages go
+to the logger `mindprof`, which stays on when torch silences its loggers.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import logging
 
-# Asks for what we say on stderr, without a line of code: `info`.
+# The environment variable that shows our messages on stderr if it is set to `info`.
 VARIABLE = "MINDPROF_LOG"
 
 
 @cache
 def logger() -> logging.Logger:
-    """Returns torch's logger. Its module is a large part of an import, and seldom needed.
+    """Returns torch's logger, importing `logging` only if a message is logged.
 
-    Looked up once: to look it up takes a lock of the whole process, which a handler of a signal
-    that raises can leave locked for good.
+    The result is cached, because the lookup takes a process-wide lock that an exception from a
+    signal handler can leave locked for good.
     """
     import logging
 
@@ -31,15 +31,15 @@ def logger() -> logging.Logger:
 
 
 def inform(text: str, *arguments: object) -> None:
-    """Says what is shown to those only who ask for it: by a level, or by the environment."""
-    # Without the module nobody has set a level.
+    """Logs a message at level INFO, shown if the user set a level or the environment variable."""
+    # If `logging` has not been imported, nobody has set a level.
     if "logging" in sys.modules or _is_asked_for():
         _own_logger().info(text, *arguments)
 
 
 @cache
 def _own_logger() -> logging.Logger:
-    """Returns our logger, once for the reason above."""
+    """Returns our logger, cached for the same reason as torch's."""
     import logging
 
     own = logging.getLogger("mindprof")
@@ -53,7 +53,7 @@ def _own_logger() -> logging.Logger:
 
 
 def _is_shown_by_others(own: logging.Logger, handler: logging.Handler) -> bool:
-    """Returns whether the program itself shows what we say, where it would be seen twice."""
+    """Returns whether a handler of the program prints our messages already."""
     import logging
 
     found: logging.Logger | None = own

@@ -1,4 +1,7 @@
-"""The memory timeline of a recording: what happened to which block when, and what it was for."""
+"""The memory timeline of a recording: every change of every block, with categories.
+
+The classes follow those of `torch.profiler._memory_profiler`; the engine computes the timeline.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from mindprof import _core
 
 
 class Category(enum.Enum):
-    """What memory is for. Memory of which nothing is known has none."""
+    """The purpose of a block of memory. An unknown purpose is `None`."""
 
     INPUT = enum.auto()
     TEMPORARY = enum.auto()
@@ -21,7 +24,7 @@ class Category(enum.Enum):
 
 
 class Action(enum.Enum):
-    """What happens to a block of memory."""
+    """A change of a block of memory."""
 
     PREEXISTING = enum.auto()
     CREATE = enum.auto()
@@ -43,17 +46,17 @@ _IN_FILES: tuple[Category | None, ...] = (
 
 
 class Categories:
-    """What each version of each block was for."""
+    """The category of each version of each block."""
 
     def __init__(self, recording: _core.Profile) -> None:
         self._recording = recording
 
     def get(self, key: int, version: int) -> Category | None:
-        """Returns what a version of a block was for; None if nothing is known.
+        """Returns the category of a version of a block, or `None` if it is unknown.
 
         Args:
-            key: The number of the block, as the timeline gives it.
-            version: How often it had been written to.
+            key: The id of the block in the timeline.
+            version: The number of earlier writes to the block.
         """
         return self._known.get((key, version))
 
@@ -68,10 +71,12 @@ class Categories:
 
 
 class MemoryProfileTimeline:
-    """The memory timeline of a recording's own process, on all devices.
+    """The memory timeline of the recording process, on all devices.
+
+    `profile.mem_tl` holds it after `export_memory_timeline`.
 
     Args:
-        recording: What was recorded.
+        recording: A finished recording.
     """
 
     def __init__(self, recording: _core.Profile) -> None:
@@ -80,9 +85,9 @@ class MemoryProfileTimeline:
 
     @functools.cached_property
     def timeline(self) -> tuple[tuple[int, Action, tuple[int, int], int], ...]:
-        """Each change as (time in nanoseconds, action, (block, version), bytes), in time order.
+        """All changes as (time in nanoseconds, action, (block, version), bytes), in time order.
 
-        What was there before the recording has the time -1.
+        Blocks that existed before the recording have the time -1.
         """
         changes = self._recording.memory_changes(process=self._recording.own_process())
         return tuple(

@@ -1,10 +1,10 @@
-"""What rows sum and are sorted by, and stacks are weighed by, under torch's names."""
+"""torch's names of the metrics that rows sum and that stacks are weighted by."""
 
 from __future__ import annotations
 
 from mindprof import _core
 
-# What rows sum, in the order of columns, with the kind of the numbers.
+# The metrics that rows sum, in column order, with the kind of their values.
 SUMS = dict(_core.metrics())
 
 STACK_METRICS = (
@@ -18,17 +18,17 @@ _DEVICES = ("cuda", "xpu", "privateuse1")
 
 
 def of_any_device(name: str) -> str:
-    """Returns the name of a metric as it is called for any kind of device."""
+    """Replaces the kind of device in a metric's name with `device`."""
     for device in _DEVICES:
         name = name.replace(device, "device")
     return name
 
 
 def check_metric(metric: str) -> None:
-    """Refuses what stacks cannot be weighed by.
+    """Checks that stacks can be weighted by a metric.
 
     Raises:
-        ValueError: `metric` is none of those that there are.
+        ValueError: The metric does not exist.
     """
     if metric not in STACK_METRICS:
         raise ValueError(f"metric should be one of: {list(STACK_METRICS)}")

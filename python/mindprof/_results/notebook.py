@@ -1,7 +1,7 @@
-"""What a notebook shows of events, rows, differences and profiles: tables that sort at a click.
+"""HTML tables for notebooks, which show events, rows, differences and profiles.
 
-Every text is escaped: names come from the program that was profiled. Without JavaScript, as in a
-notebook that is not trusted, a table is as it stands.
+A click on a heading sorts a table, where the notebook allows JavaScript. All text is escaped,
+because names come from the profiled program.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from itertools import islice
 from typing import Any
 
 MOST_ROWS = 100
-"""How many rows are shown; what is left out is told."""
+"""The maximum number of rows; a note below the table counts the rest."""
 
 Column = tuple[str, Callable[[Any], Any], Callable[[Any], str]]
-"""A heading, what rows are sorted by, and how that is shown."""
+"""A heading, a function from an item to its sort key, and one from that to its text."""
 
-# Sorts the table that the heading is of; numbers by size, the largest first.
+# The click handler of a heading: sorts its table, numbers in descending order first.
 _SORT = (
     "const h=this,t=h.closest('table'),i=h.cellIndex,b=t.tBodies[0],d=h.dataset.down!=='1';"
     "for(const o of h.parentNode.cells)delete o.dataset.down;if(d)h.dataset.down='1';"
@@ -27,12 +27,12 @@ _SORT = (
 
 
 def table(columns: Sequence[Column], items: Iterable[Any], count: int, caption: str = "") -> str:
-    """Returns items as a table in HTML.
+    """Returns items as an HTML table.
 
     Args:
-        columns: What is shown of each item.
+        columns: The columns of the table.
         items: The items; the first `MOST_ROWS` of them are shown.
-        count: How many there are.
+        count: The number of items.
         caption: A text above the table.
     """
     heads = "".join(
@@ -48,7 +48,7 @@ def table(columns: Sequence[Column], items: Iterable[Any], count: int, caption: 
 
 
 def pairs(values: Iterable[tuple[str, Any]]) -> str:
-    """Returns names and values as a table in HTML."""
+    """Returns names and values as an HTML table with two columns."""
     rows = "".join(
         f'<tr><th style="text-align:left">{_escaped(name)}</th>'
         f'<td style="text-align:left">{_escaped(_text(value))}</td></tr>'

@@ -1,9 +1,8 @@
-"""Raw results as torch's recorder hands them over, made into events by torch's rules.
+"""`RawResults`: converts raw results of torch's collector to events by torch's rules.
 
-What mindprof itself records never takes this way. It is for results of a real torch that someone
-holds in their hands, and for tools that make results of their own: anything whose events answer to
-the names of torch's accessors. The engine reads them and says what follows from them together;
-here one raw event becomes one object.
+mindprof's own recordings do not need this. It serves programs that pass raw results to
+`_parse_kineto_results`: those of a real torch, or any object with the same accessors. The engine
+reads the results and relates the events to each other; this module creates the event objects.
 """
 
 from __future__ import annotations
@@ -46,19 +45,20 @@ _TAKEN_AS_THEY_ARE = {
     "python_parent_id": "python_parent_id",
     "python_module_id": "python_module_id",
 }
-"""By argument of an event, the accessor that says it."""
+"""The accessor of a raw event that gives each argument of `FunctionEvent`."""
 
 
 class RawResults:
-    """Raw results on their way to events.
+    """A conversion of raw results to events.
 
     Args:
-        result: Says `events()` and `trace_start_ns()`.
-        use_device: The device that worked beside the host.
-        timeout_s: After how long to go on with the events that there are; None for never.
+        result: The raw results, an object with `events()` and `trace_start_ns()`.
+        use_device: The device that was recorded besides the CPU.
+        timeout_s: The time after which the conversion stops with partial results; `None` for no
+            limit.
 
     Raises:
-        ValueError: The time is negative.
+        ValueError: The timeout is negative.
     """
 
     def __init__(self, result: Any, use_device: str | None, timeout_s: float | None) -> None:
@@ -70,10 +70,10 @@ class RawResults:
         self._timeout_s = timeout_s
 
     def events(self) -> list[FunctionEvent]:
-        """Returns the events, by time.
+        """Returns the events in order of time.
 
         Raises:
-            RuntimeError: An event was done for one with a negative number.
+            RuntimeError: An event has a negative linked correlation id.
         """
         events: list[FunctionEvent]
         events, is_late = _core.raw_events(
@@ -89,7 +89,7 @@ class RawResults:
         return events
 
     def _event(self, raw: Any) -> FunctionEvent:
-        """Makes an event; the engine adds memory, and what was done for it."""
+        """Creates an event; the engine adds its memory and kernels afterwards."""
         event = FunctionEvent(
             id=raw.correlation_id(),
             name=_rewrite_name(raw.name(), with_wildcard=True),
@@ -100,7 +100,7 @@ class RawResults:
             stack=[frame for frame in raw.stack() if _filter_stack_entry(frame)],
             use_device=self._use_device,
             is_async=raw.is_async() or raw.start_thread_id() != raw.end_thread_id(),
-            # By number, because a real torch has a type of its own.
+            # Converted by number, because a real torch has its own class.
             device_type=DeviceType(int(raw.device_type())),
             extra_meta=raw.extra_meta() or None,
             typed_metadata=raw.typed_metadata() or None,
@@ -110,7 +110,7 @@ class RawResults:
         return event
 
     def _add_time_of_its_own(self, event: FunctionEvent, raw: Any) -> None:
-        """Adds the device time that was taken on the host, the way of older recorders."""
+        """Adds device time that was measured on the CPU, as torch's older recorders did."""
         if event.device_type != DeviceType.CPU or event.is_async:
             return
         elapsed = 0

@@ -1,8 +1,8 @@
-"""`RecordedList`: events or rows that may be those of a recording.
+"""`RecordedList`: a list of events or rows that may be backed by a recording.
 
-Of a recording, its length, tables, averages and files come from the engine, so that nothing is
-made for events that no one looks at. Whoever changes the list, or sets an attribute of one of its
-events, makes it a list like one that was put together by hand.
+While it is, the engine computes its length, tables, averages and files, and no objects are created
+for events that nobody reads. Changing the list, or an attribute of one of its events, detaches it
+from the recording.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Source = _core.Events | _core.Averages
 
 
 class RecordedList(LazyList[Entry]):
-    """A list with the facts about its recording, which is its source while it is as it was."""
+    """A list with facts about its recording, which is its source until the list changes."""
 
     _source: Source | None = None
     _shares_shown = False
@@ -35,7 +35,7 @@ class RecordedList(LazyList[Entry]):
         self._tree_built = isinstance(source, _core.Events)
 
     def _make(self, begin: int, end: int) -> list[Any]:
-        """Makes items of the source."""
+        """Creates the items from `begin` to `end` from the source."""
         source = self._source
         if isinstance(source, _core.Events):
             return source.make(begin, end)
@@ -46,21 +46,13 @@ class RecordedList(LazyList[Entry]):
         return rows
 
     def _fill(self, end: int | None = None) -> None:
-        # Rows are few, and made together.
+        # Rows are few, so all of them are created together.
         super()._fill(None if isinstance(self._source, _core.Averages) else end)
 
     def _untouched(self) -> Source | None:
-        """Returns the source if it still says what the list says."""
+        """Returns the source, or `None` if the list may differ from it."""
         source = self._source
         if source is None or (isinstance(source, _core.Events) and source.changed):
             return None
-        # Rows are plain objects: once someone has them, anything may have been set on them.
+        # Rows are plain objects: once created, their attributes may have been set.
         return source if isinstance(source, _core.Events) or self._filled == 0 else None
-
-    def _recorded(self) -> _core.Events:
-        source = self._untouched()
-        if not isinstance(source, _core.Events):
-            raise ValueError(
-                "expected the events of a recording as it is, found a list made of them"
-            )
-        return source

@@ -1,4 +1,4 @@
-"""Small classes that torch keeps beside its events."""
+"""torch's small classes around events: intervals, kernels, memory records and metadata."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 
 class Interval:
-    """A stretch of time in microseconds.
+    """A time interval in microseconds.
 
     Args:
-        start: Where it begins.
-        end: Where it ends.
+        start: The start of the interval.
+        end: The end of the interval.
     """
 
     def __init__(self, start: float, end: float) -> None:
@@ -21,12 +21,12 @@ class Interval:
         self.end = end
 
     def elapsed_us(self) -> float:
-        """Returns how long it is."""
+        """Returns the length of the interval."""
         return self.end - self.start
 
 
 class Kernel(NamedTuple):
-    """What a device did for an event."""
+    """A kernel that ran on a device for an event."""
 
     name: str
     device: int
@@ -34,7 +34,7 @@ class Kernel(NamedTuple):
 
 
 class StringTable(defaultdict[str, str]):
-    """Names by themselves: a name keeps its text, whatever it looks like."""
+    """A table that maps each name to itself. torch's demangles names here."""
 
     def __missing__(self, key: str) -> str:
         self[key] = key
@@ -42,10 +42,10 @@ class StringTable(defaultdict[str, str]):
 
 
 class MemRecordsAcc:
-    """Memory records, to be found by time.
+    """Memory records that can be searched by time.
 
     Args:
-        mem_records: Pairs whose first part says its time by `start_ns()`.
+        mem_records: Pairs whose first element has a method `start_ns()`.
     """
 
     def __init__(self, mem_records: list[Any]) -> None:
@@ -53,14 +53,14 @@ class MemRecordsAcc:
         self._times = [pair[0].start_ns() for pair in self._records]
 
     def in_interval(self, start_ns: int, end_ns: int) -> Iterator[Any]:
-        """Walks the records from `start_ns` to `end_ns`, both included, by time."""
+        """Yields the records from `start_ns` to `end_ns`, both included, in order of time."""
         begin = bisect.bisect_left(self._times, start_ns)
         end = bisect.bisect_right(self._times, end_ns)
         yield from self._records[begin:end]
 
 
 class EventMetadata(NamedTuple):
-    """What a trace says beside times of a kernel, a copy or a collective."""
+    """The metadata of a kernel, a memory copy or a collective in a trace."""
 
     registers_per_thread: int | None
     shared_memory: int | None
@@ -141,7 +141,7 @@ _METADATA_KEYS = {
 
 
 def metadata_of(texts: Mapping[str, str]) -> EventMetadata | None:
-    """Returns what `texts` say under the keys of a trace; None if nothing is known."""
+    """Converts the `args` of a trace event to metadata; `None` if no key is known."""
     found: dict[str, Any] = dict.fromkeys(EventMetadata._fields)
     for key, text in texts.items():
         field = _METADATA_KEYS.get(key)

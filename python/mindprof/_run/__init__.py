@@ -1,1 +1,1 @@
-"""`mindprof run`: a program profiled from its first line to its last, without a change of it."""
+"""`mindprof run`: profiles an unmodified program from its first line to its last."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindprof import _core
-from mindprof._profiler.options import DEFAULT_BUDGET_BYTES
+from mindprof._settings.options import DEFAULT_BUDGET_BYTES
 
 if TYPE_CHECKING:
     from dataclasses import dataclass

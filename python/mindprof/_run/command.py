@@ -1,4 +1,4 @@
-"""`mindprof run`: profiles a program and leaves the results, however the program ends."""
+"""`mindprof run`: profiles a program and writes the results, however the program ends."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ from mindprof._run.termination import (
     exit_on_termination,
     patience,
 )
+from mindprof._run.worker_times import WorkerTimes
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs a program under the profiler, and returns the exit status of both.
+    """Runs a program under the profiler and returns the exit status.
 
     Args:
-        words: What follows `mindprof run`.
+        words: The arguments after `mindprof run`.
     """
     arguments = parse(words)
     try:
@@ -43,7 +44,7 @@ def run(words: Sequence[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     try:
-        # Now, rather than after hours of training.
+        # A bad folder should fail now, not after hours of training.
         folder = make_folder(program.name, arguments.out, rank_among_several()).absolute()
     except OSError as error:
         place = os.path.abspath(error.filename or os.curdir)
@@ -58,7 +59,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _terminal() -> TextIO:
-    """Returns stderr as it is now: a program may close it, or put something in its place."""
+    """Duplicates stderr, because the program may close or replace it."""
     try:
         return os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")
     except OSError:
@@ -66,7 +67,7 @@ def _terminal() -> TextIO:
 
 
 class _Run:
-    """One program, from its first line to the last file about it."""
+    """One run of a program, from its first line to the last result file."""
 
     def __init__(self, arguments: Arguments, program: Program, results: Results) -> None:
         self.arguments = arguments
@@ -84,26 +85,27 @@ class _Run:
             schedule=_schedule_of(arguments),
             on_trace_ready=results.save,
         )
-        self.imports = Imports(self._meet_host, results.import_log)
+        self.imports = Imports(self._meet_host, results.marks)
         self.steps = OptimizerSteps(self.profiler.step)
+        self.worker_times = WorkerTimes(results.marks)
 
     def go(self) -> int:
-        """Runs the program, and returns the exit status."""
+        """Runs the program and returns its exit status."""
         exit_on_termination()
-        # Each window is written before it is cleared.
+        # Each window is saved before its events are cleared.
         warnings.filterwarnings("ignore", message="Warning: Profiler clears events")
         self.program.prepare()
         self.steps.start()
         self.imports.start()
-        self.results.worker_times.start()
+        self.worker_times.start()
         if self.arguments.install:
             install()
-        # Last, so that little of ours is in the recording.
+        # Last, so that few of our own calls are recorded.
         self.profiler.start()
         try:
             status = self._run_program()
         finally:
-            # A child that the program forked comes by here too.
+            # A child that the program forked gets here too.
             if os.getpid() == self.process:
                 with patience(self.results.say):
                     self._finish()
@@ -119,7 +121,7 @@ class _Run:
             self.results.is_program_done = status == 0
             return status
         except SystemExit as ending:
-            # By a signal, or by what a pool of threads does at its end.
+            # Raised by a signal, or by a thread pool that shuts down.
             self.is_terminated = isinstance(ending, Terminated)
             return _status_of(ending)
         except KeyboardInterrupt as error:
@@ -130,7 +132,7 @@ class _Run:
             return 1
 
     def _run_main(self) -> int:
-        """Runs the program's main thread, and returns its exit status."""
+        """Runs the program's main thread and returns its exit status."""
         try:
             self.program.run()
         except Terminated:
@@ -140,12 +142,12 @@ class _Run:
         return 0
 
     def _meet_host(self) -> None:
-        """Has operators recorded of what was just imported, as far as it runs any."""
+        """Attaches a framework that was just imported, so that its operators are recorded."""
         self.profiler._meet_host()
 
     def _finish(self) -> None:
         self.steps.stop()
-        self.results.worker_times.stop()
+        self.worker_times.stop()
         self.profiler.stop()
         if self.arguments.install:
             uninstall()
@@ -153,12 +155,12 @@ class _Run:
         if self.results.windows:
             return
         with suppress(OSError):
-            # Only if it is empty.
+            # Fails unless the folder is empty.
             self.results.folder.rmdir()
         first = self.arguments.wait + self.arguments.warmup
         self.results.say(
-            f"nothing was recorded: the program made {self.steps.count} optimizer steps, and the "
-            f"first that --wait and --warmup leave is number {first + 1}"
+            f"nothing was recorded: the program made {self.steps.count} optimizer steps, and "
+            f"--wait and --warmup skip the first {first}"
         )
 
 
@@ -166,7 +168,7 @@ def _schedule_of(arguments: Arguments) -> Callable[[int], ProfilerAction] | None
     if not arguments.active:
         return None
     with warnings.catch_warnings():
-        # That there is no warm-up is known to whoever asked for none.
+        # torch warns about a schedule without warm-up.
         warnings.simplefilter("ignore")
         return schedule(
             wait=arguments.wait,
@@ -177,14 +179,14 @@ def _schedule_of(arguments: Arguments) -> Callable[[int], ProfilerAction] | None
 
 
 def _end_threads() -> None:
-    """Waits for threads as Python does at its end: what they still do belongs to the program."""
-    # Pools of threads are told here that there is nothing to come, in this order.
+    """Waits for threads as Python does at exit: their work belongs to the program."""
+    # Thread pools register callbacks here that stop them; Python runs them last to first.
     callbacks: list[Callable[[], Any]] = getattr(threading, "_threading_atexits", [])
     while callbacks:
         _call_at_end(callbacks.pop())
     shut_down: Callable[[], Any] | None = getattr(threading, "_shutdown", None)
     if shut_down is not None and threading.current_thread() is threading.main_thread():
-        # The main thread has ended for all others then, which may wait for that.
+        # This marks the main thread as ended, which other threads may wait for.
         shut_down()
     while waiting := _other_threads():
         for thread in waiting:
@@ -192,13 +194,13 @@ def _end_threads() -> None:
 
 
 def _other_threads() -> list[threading.Thread]:
-    """Returns the threads that Python waits for at its end."""
+    """Returns the threads that Python waits for at exit."""
     others = (one for one in threading.enumerate() if one is not threading.current_thread())
     return [one for one in others if not one.daemon and one is not threading.main_thread()]
 
 
 def _leave_threads(status: int) -> None:
-    """Ends the process where a thread runs on, as the signal would have that ended the program."""
+    """Exits the process if threads still run, as the signal alone would have done."""
     if not _other_threads():
         return
     for stream in (sys.stdout, sys.stderr):
@@ -211,12 +213,12 @@ def _call_at_end(callback: Callable[[], Any]) -> None:
     try:
         callback()
     except Exception as error:
-        # As at Python's end: it is told, and the program's status stays.
+        # As at exit, the error is printed and the status stays.
         _print(error)
 
 
 def _status_of(ending: SystemExit) -> int:
-    """Returns the exit status that Python makes of it."""
+    """Returns the exit status that Python derives from a `SystemExit`."""
     if ending.code is None:
         return 0
     if isinstance(ending.code, int):
@@ -226,7 +228,7 @@ def _status_of(ending: SystemExit) -> int:
 
 
 def _print(error: BaseException) -> None:
-    """Prints what ended the program, as Python would, without our own calls."""
+    """Prints the exception that ended the program, as Python does, without our own frames."""
     error.__traceback__ = _of_program(error.__traceback__)
     sys.excepthook(type(error), error, error.__traceback__)
 

@@ -1,4 +1,4 @@
-"""The steps of a training loop, found by its optimizer: a program need not call `step()`."""
+"""Finds the steps of a training loop by its optimizer, so that programs need not call `step()`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from typing import Any
 from mindprof._import_watch import ImportWatch
 from mindprof._install.replacements import Replacements
 
-#: Where optimizers come from, in torch and in the runtime that comes with the package.
+#: The modules that define optimizers, in torch and in the embedded runtime.
 MODULES = ("torch.optim.optimizer", "mindtorch_v2.optim.optimizer")
 
-#: torch's method that makes a `step` of one that opens no range and calls no hooks.
+#: torch's method that wraps a `step` so that it opens a range and calls hooks.
 _MAKER = "profile_hook_step"
 
 
 class OptimizerSteps:
-    """Calls back after each step of the first optimizer that steps.
+    """Calls a function after each step of the first optimizer that steps.
 
-    Others, such as the second one of two networks that train against each other, belong to its
-    steps. A step of torch has returned then: a window that ended within it would have its range
-    only in part, and a step that calls that of a class it is derived from would be two.
+    Other optimizers, such as that of a second network in adversarial training, belong to the steps
+    of the first. The call is made after torch's `step` has returned: a window that ended inside it
+    would contain only a part of its range, and a `step` that calls `super().step()` would count
+    twice.
 
     Args:
-        after_step: What is called.
+        after_step: The function to call.
     """
 
     def __init__(self, after_step: Callable[[], None]) -> None:
@@ -42,14 +43,14 @@ class OptimizerSteps:
         self._imports = ImportWatch(MODULES, self._watch)
 
     def start(self) -> None:
-        """Watches the optimizers that there are, and those of modules that are still to come."""
+        """Watches the imported optimizers, and those that are imported later."""
         for name in MODULES:
             if name in sys.modules:
                 self._watch(sys.modules[name])
         self._imports.start()
 
     def stop(self) -> None:
-        """Watches no longer; a second time changes nothing."""
+        """Stops watching. Further calls have no effect."""
         self._imports.stop()
         while self._handles:
             self._handles.pop().remove()
@@ -63,7 +64,7 @@ class OptimizerSteps:
 
     def _note(self, optimizer: Any, *_: Any) -> None:
         if os.getpid() != self._process:
-            # A forked child that trains on has no recording.
+            # A forked child that goes on training is not recorded.
             return
         first = None if self._first is None else self._first()
         if first is None:
@@ -79,23 +80,23 @@ class OptimizerSteps:
 
 
 def _opaque(hook: Callable[..., None]) -> Callable[..., None]:
-    """Returns a hook that torch's compiler calls as it is where a step is compiled.
+    """Returns a hook that torch's compiler calls without tracing it.
 
-    It looks into others, and warns of what it cannot follow there.
+    The compiler traces other hooks, and warns about what it cannot follow.
     """
 
     def call(*args: Any) -> None:
         hook(*args)
 
-    # What `torch.compiler.disable` sets, which would import the compiler.
+    # `torch.compiler.disable` sets this too, but importing the compiler takes seconds.
     call._torchdynamo_disable = True  # type: ignore[attr-defined]
     return call
 
 
 class _Outside:
-    """Stands around the functions in which torch opens the range of a step and calls its hooks.
+    """Wraps the functions in which torch opens the range of a step and calls its hooks.
 
-    torch makes one for each class of optimizers, when the first one of the class is made.
+    torch creates one such function per optimizer class, with the first optimizer of the class.
     """
 
     def __init__(self, after_step: Callable[[], None]) -> None:
@@ -104,7 +105,7 @@ class _Outside:
         self._replacements = Replacements()
 
     def add(self, module: ModuleType) -> None:
-        """Has steps return through here, of classes of which no optimizer was made yet."""
+        """Wraps the steps of classes that have no optimizer yet."""
         optimizer = vars(module).get("Optimizer", object)
         theirs = vars(optimizer).get(_MAKER)
         if isinstance(theirs, staticmethod):
@@ -112,11 +113,11 @@ class _Outside:
             self._replacements.replace(optimizer, _MAKER, ours)
 
     def remove(self) -> None:
-        """Puts back what was there, unless something else stands there by now."""
+        """Restores the replaced functions, unless someone else replaced them since."""
         self._replacements.undo()
 
     def postpone(self, optimizer: Any) -> bool:
-        """Has the call made when the optimizer's step returns; false if it is in none of ours."""
+        """Postpones the call until the optimizer's step returns; false if no wrapper is active."""
         is_inside = any(entered is optimizer for entered in self._inside.entered)
         self._inside.over = optimizer if is_inside else None
         return is_inside
@@ -134,7 +135,7 @@ class _Outside:
         def step(*args: Any, **kwargs: Any) -> Any:
             compiler = getattr(torch, "compiler", None)
             if compiler is not None and compiler.is_compiling():
-                # What is compiled stays whole.
+                # A compiled step stays one graph.
                 return hooked(*args, **kwargs)
             optimizer = args[0] if args else kwargs.get("self")
             inside.entered.append(optimizer)
@@ -142,7 +143,7 @@ class _Outside:
                 return hooked(*args, **kwargs)
             finally:
                 inside.entered.pop()
-                # One step may lie in another of the same optimizer.
+                # A step may call another step of the same optimizer.
                 is_outermost = all(entered is not optimizer for entered in inside.entered)
                 if inside.over is not None and inside.over is optimizer and is_outermost:
                     inside.over = None
@@ -152,7 +153,7 @@ class _Outside:
 
 
 class _Inside(threading.local):
-    """The optimizers whose steps a thread is in, and that whose step has ended and counts."""
+    """The optimizers whose steps a thread is in, and the one whose step has just ended."""
 
     over: Any = None
 

@@ -1,4 +1,4 @@
-"""The program that is profiled: found, compiled, and run as if it had been started by itself."""
+"""Finds, compiles and runs the profiled program as Python itself would."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import CodeType, ModuleType
 
 
 class ProgramError(Exception):
-    """There is no such program, or it is none."""
+    """The program does not exist or is not Python."""
 
 
 class Program:
@@ -22,15 +22,15 @@ class Program:
 
         Args:
             target: The path of a script, or a module's name.
-            is_module: Whether it is a module's name.
-            words: The arguments that the program gets.
+            is_module: Whether `target` names a module.
+            words: The arguments of the program.
 
         Raises:
-            ProgramError: It cannot be run.
+            ProgramError: The program cannot be run.
         """
         self.words = list(words)
         if is_module:
-            # As Python does: modules are looked for where one stands first.
+            # As Python does, search the current folder for modules first.
             self.folder = str(Path.cwd())
             self.name = target.rpartition(".")[2]
             self._main, self._code = _module(target, self.folder)
@@ -42,14 +42,14 @@ class Program:
         self.argument = (is_module and self._main.__file__) or target
 
     def prepare(self) -> None:
-        """Makes the process that of the program."""
-        # Kept after the end, because threads and functions called at exit look into it.
+        """Sets up `__main__`, `sys.argv` and `sys.path` for the program."""
+        # It stays there after the end, because threads and exit handlers look into it.
         sys.modules["__main__"] = self._main
         sys.argv = [self.argument, *self.words]
         _put_first(self.folder)
 
     def run(self) -> None:
-        """Runs it to its end. What it raises, `SystemExit` too, comes out as it is."""
+        """Runs the program to its end. Its exceptions, also `SystemExit`, propagate."""
         exec(self._code, self._main.__dict__)
 
 
@@ -62,7 +62,7 @@ def _script(target: str) -> tuple[ModuleType, CodeType]:
     except OSError as error:
         raise ProgramError(f"cannot read {path}: {error.strerror}") from None
     main = ModuleType("__main__")
-    # As Python names it, there and in tracebacks, wherever the program goes from here.
+    # An absolute path, as Python sets it, stays valid if the program changes directory.
     main.__file__ = os.path.abspath(path)
     return main, _compiled(source, main.__file__)
 
@@ -71,19 +71,19 @@ def _compiled(source: bytes, path: str) -> CodeType:
     try:
         return compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        raise ProgramError(f"{path} is no Python: {error}") from None
+        raise ProgramError(f"{path} is not valid Python: {error}") from None
 
 
 def _module(name: str, folder: str) -> tuple[ModuleType, CodeType]:
     _put_first(folder)
     try:
-        # Its package is imported on the way, as by Python itself.
+        # This imports the parent package, as Python itself does.
         _, spec, code = runpy._get_module_details(name)  # type: ignore[attr-defined]
     except ImportError as error:
         if error.name is not None and not f"{name}.".startswith(f"{error.name}."):
-            # What it imports itself is missing: that is for the program's own traceback.
+            # An import inside the module failed: show the program's own traceback.
             raise
-        raise ProgramError(f"there is no module {name}: {error}") from None
+        raise ProgramError(f"no module named {name}: {error}") from None
     main = ModuleType("__main__")
     main.__file__ = spec.origin
     main.__spec__ = spec
@@ -93,7 +93,7 @@ def _module(name: str, folder: str) -> tuple[ModuleType, CodeType]:
 
 
 def _put_first(folder: str) -> None:
-    """Has modules looked for in the program's folder, in place of where our own program is."""
+    """Searches the program's folder for modules first, instead of the folder of our own program."""
     own = ("", str(Path.cwd()), str(Path(sys.argv[0]).resolve().parent))
     if sys.path and sys.path[0] in own:
         del sys.path[0]

@@ -1,10 +1,11 @@
-"""The folder that a run leaves, and what is said about it."""
+"""The result folder of a run, and the lines that describe it on stderr."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import shlex
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -12,99 +13,95 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from mindprof import _core
+from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
-from mindprof._run.imports import ImportLog
+from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
-from mindprof._run.summary import Summary
-from mindprof._run.worker_times import WorkerTimes
 
-#: The key under which a trace says that it is of a run.
+#: The metadata key under which the trace names the ranges that tables leave out.
 _RUN_KEY = "mindprof_run"
 
-#: A table for a file has every row.
+#: The row limit of the table in the folder: none.
 _ALL_ROWS = -1
 
-#: From how many packed bytes on viewers take long to open a trace: unpacked it is 10 to 30 times
-#: as large.
+#: The compressed size from which on viewers are slow to open a trace. Decompressed, it is 10 to 30
+#: times as large.
 _LARGE_TRACE = 10_000_000
 
 
 class Results:
-    """Writes what each window of a run recorded."""
+    """Writes the results of each window of a run."""
 
     def __init__(self, arguments: Arguments, folder: Path, terminal: TextIO) -> None:
         self.arguments = arguments
         self.folder = folder
         self.terminal = terminal
         self.windows = 0
-        self.import_log = ImportLog()
-        self.worker_times = WorkerTimes()
-        #: Whether the program came to its end by itself.
+        self.marks = Marks()
+        #: Whether the program ended by itself.
         self.is_program_done = False
 
     def save(self, prof: RunProfile) -> None:
-        """Writes all files of one window, and shows its table.
+        """Writes all files of one window and prints its table.
 
         Args:
             prof: A profiler that has just stopped.
         """
-        steps = self._steps_of(prof)
+        steps = prof.recorded_steps if self.arguments.active else None
+        prof.recorded_steps = 0
         if self.windows and self.is_program_done and steps == 0:
-            self.say("the program ended without a further optimizer step: no window more")
+            self.say("no further window was written: the program made no more optimizer steps")
             return
         self.windows += 1
-        self.say(f"writing what was recorded to {self.folder}")
+        self.say(f"writing results to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
-        summary = Summary(prof, self.import_log, self.worker_times)
-        prof.add_metadata_json(_RUN_KEY, summary.ranges_json())
+        # A range of the program may have the name of an import, so only real modules count.
+        report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
+        prof.add_metadata_json(_RUN_KEY, report.side_ranges())
         written = []
-        for name, write in self._files(prof, summary):
+        for name, write in self._files(prof, report):
             path = self.folder / name.format(end)
             try:
                 write(path)
             except Exception as error:
-                # One that fails keeps no other from being written, nor the program's own end.
-                self.say(f"{path} was not written: {error}")
+                # One failure must not prevent the other files, nor change how the program ends.
+                self.say(f"could not write {path}: {error}")
             else:
                 written.append(path)
         if not self.arguments.quiet:
-            self._show(self._table(summary, self.arguments.limit, self._width()))
+            self._show(self._table(report, self.arguments.limit, self._width()))
         if steps is not None and steps < self.arguments.active:
-            wanted = f"the {self.arguments.active} optimizer steps that were asked for"
+            wanted = f"{self.arguments.active} requested optimizer steps"
             self.say(f"the window has {steps} of {wanted}: {self._why_no_more(prof)}")
         for cause, count in _core.profile_loss(prof.recording).items():
             self.say(f"events lost: {count:,} {cause}")
         for path in written:
             self.say(f"wrote {path} ({size_of(path)})")
         if not self.arguments.quiet:
-            for fact in summary.facts():
+            for fact in report.facts():
                 self.say(fact)
-            self._hint(summary, written, end)
-        prof.step_times.clear()
-
-    def _steps_of(self, prof: RunProfile) -> int | None:
-        """Returns how many optimizer steps the window has; None if it has no use for them."""
-        return len(prof.step_times) if self.arguments.active else None
+            self._hint(report, written, end)
 
     def _why_no_more(self, prof: RunProfile) -> str:
         if not self.is_program_done:
-            return "the program was ended"
-        return "the first optimizer made no more" if prof.step_num else "no optimizer made one"
+            return "the program was stopped"
+        return "the first optimizer made no more" if prof.step_num else "no optimizer made a step"
 
-    def _table(self, summary: Summary, limit: int, width: int | None = None) -> str:
-        return summary.rows.table(self.arguments.sort, row_limit=limit, max_width=width)
+    def _table(self, report: _core.RunReport, limit: int, width: int | None = None) -> str:
+        rows: EventList[Any] = EventList(report.rows())
+        return rows.table(self.arguments.sort, row_limit=limit, max_width=width)
 
     def _width(self) -> int | None:
-        """Returns how many columns the terminal has; None of a file, and of one that cannot say."""
+        """Returns the width of the terminal, or `None` if stderr is not one."""
         try:
             return os.get_terminal_size(self.terminal.fileno()).columns or None
         except OSError:
             return None
 
-    def _hint(self, summary: Summary, written: list[Path], end: str) -> None:
+    def _hint(self, report: _core.RunReport, written: list[Path], end: str) -> None:
         stacks = self.arguments.stacks
-        for hint in summary.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks):
+        for hint in report.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks):
             self._show(f"hint: {hint}")
         trace = self.folder / f"trace{end}.json.gz"
         if trace not in written:
@@ -114,35 +111,37 @@ class Results:
         if stacks:
             place = shlex.quote(str(trace))
             command = f"mindprof table {place} --group-by stack:3"
-            self._show(f"hint: for the lines that rows come from: {command}")
+            self._show(f"hint: to see the lines that rows come from: {command}")
 
     def _ways_to_record_less(self) -> str:
-        active = "" if self.arguments.active else "--active N records N optimizer steps alone"
-        calls = "--no-stacks leaves Python's calls out" if self.arguments.stacks else ""
-        return ", ".join(way for way in (active, calls) if way)
+        active = "" if self.arguments.active else "record only N optimizer steps with --active N"
+        calls = "leave out Python calls with --no-stacks" if self.arguments.stacks else ""
+        return ", or ".join(way for way in (active, calls) if way)
 
     def say(self, text: str) -> None:
-        """Says a line beside the program's own output."""
+        """Prints a line beside the program's own output."""
         self._show(f"mindprof: {text}")
 
     def _show(self, text: str) -> None:
-        # Nobody may be there to read it, or no room: that is no reason to fail.
+        # A closed terminal or a full disk is no reason to fail.
         with suppress(OSError):
             print(text, file=self.terminal, flush=True)
 
-    def _files(self, prof: RunProfile, summary: Summary) -> list[tuple[str, Callable[[Path], Any]]]:
+    def _files(
+        self, prof: RunProfile, report: _core.RunReport
+    ) -> list[tuple[str, Callable[[Path], Any]]]:
         def write_table(path: Path) -> None:
-            facts = "".join(f"{fact}\n" for fact in summary.facts())
-            table = self._table(summary, _ALL_ROWS)
+            facts = "".join(f"{fact}\n" for fact in report.facts())
+            table = self._table(report, _ALL_ROWS)
             path.write_text(f"{table}\n{facts}", encoding="utf-8")
 
         def write_stacks(path: Path) -> None:
-            # The paths of the flame graph, a line each.
+            # One line per path of the flame graph.
             _core.write_paths(prof.recording, path, "self_cpu_time_total")
 
         def write_timeline(path: Path) -> None:
             with warnings.catch_warnings():
-                # Of torch's deprecation, which is nothing to someone who asked for the page.
+                # torch deprecates this export; users of `run --memory` did not call it.
                 warnings.simplefilter("ignore", FutureWarning)
                 prof.export_memory_timeline(str(path))
 
@@ -159,15 +158,15 @@ class Results:
 
 
 def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:
-    """Makes a folder that is not there yet, unless one was asked for.
+    """Creates the result folder: a new one, unless the user names one.
 
     Args:
         name: The name of the program.
-        wanted: What was asked for. All ranks are asked for the same one.
-        rank: Which of several processes this is.
+        wanted: The folder that the user names; the same for all ranks.
+        rank: The rank of this process among several.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The folder cannot be created.
     """
     if wanted is not None:
         folder = wanted if rank is None else wanted / f"rank{rank}"
@@ -175,7 +174,7 @@ def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:
         return folder
     for number in itertools.count(1):
         folder = Path(f"mindprof-{name}" if number == 1 else f"mindprof-{name}-{number}")
-        # Another rank may make it at this very moment.
+        # Another rank may create it at the same time.
         with suppress(FileExistsError):
             folder.mkdir()
             break
@@ -183,7 +182,7 @@ def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:
 
 
 def size_of(path: Path) -> str:
-    """Returns how large a file is, in words."""
+    """Formats the size of a file."""
     size = float(path.stat().st_size)
     for unit in ("B", "kB", "MB"):
         if size < 1000:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """When something ran, by `perf_counter_ns()`.
+    """A span of time, by `perf_counter_ns()`.
 
     Args:
         begin_ns: When it began.
@@ -15,8 +15,3 @@ class Span(NamedTuple):
 
     begin_ns: int
     end_ns: int
-
-    @property
-    def us(self) -> float:
-        """How many microseconds it took."""
-        return (self.end_ns - self.begin_ns) / 1000

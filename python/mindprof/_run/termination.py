@@ -1,4 +1,4 @@
-"""Signals that end a program as exceptions, so that one that is told to end leaves its results."""
+"""Turns deadly signals into exceptions, so that a program that is told to end leaves results."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: What a shell says of a program that ended by a signal is this more than the signal's number.
+#: The exit status of a program that a signal ended is this plus the signal's number.
 SIGNALLED = 128
 
-#: Those that end a program: a terminal that is closed, and a plain `kill`.
+#: The signals that end a program: a closed terminal, and a plain `kill`.
 _DEADLY = (signal.SIGHUP, signal.SIGTERM) if hasattr(signal, "SIGHUP") else (signal.SIGTERM,)
 
 _forking = threading.local()
@@ -23,9 +23,9 @@ class Terminated(SystemExit):
 
 
 def exit_on_termination() -> None:
-    """Has SIGTERM and SIGHUP raise `Terminated`, unless the program's surroundings see to them.
+    """Makes SIGTERM and SIGHUP raise `Terminated`, unless they are already handled or ignored.
 
-    Children that the program forks end by them as they would have alone.
+    Children that the program forks die of these signals as they would without the profiler.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -39,7 +39,7 @@ def exit_on_termination() -> None:
 
 
 def end_as_alone() -> None:
-    """Has signals do again what they do to any program."""
+    """Restores the default effect of the signals."""
     if threading.current_thread() is threading.main_thread():
         for number in _DEADLY:
             if signal.getsignal(number) is _exit:
@@ -48,10 +48,10 @@ def end_as_alone() -> None:
 
 @contextmanager
 def patience(say: Callable[[str], None]) -> Iterator[None]:
-    """Lets nothing but a second Ctrl-C interrupt what is done inside.
+    """Protects a block from signals: only a second Ctrl-C interrupts it.
 
     Args:
-        say: Tells the user what the first one does.
+        say: Prints a line for the user.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -60,14 +60,14 @@ def patience(say: Callable[[str], None]) -> Iterator[None]:
 
     def warn(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        say("the results are being written; Ctrl-C once more ends without them")
+        say("writing results; press Ctrl-C again to exit without them")
 
     def go_on(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        say("the results are being written, and the program ends after that")
+        say("writing results before the program ends")
 
     signal.signal(signal.SIGINT, warn)
     for number in _DEADLY:
-        # What surroundings ignore, or the program sees to, stays so.
+        # Handlers of the program and ignored signals stay as they are.
         if before[number] is _exit:
             signal.signal(number, go_on)
     try:
@@ -82,7 +82,7 @@ def _exit(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
 
 
 def _hold_back() -> None:
-    # One that comes while the child still has our handler would be lost.
+    # A signal that arrives while the child still has our handler would be lost.
     _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _DEADLY)
 
 

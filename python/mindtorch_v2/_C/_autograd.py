@@ -1,8 +1,8 @@
 """The autograd part of torch's native module."""
 
 from mindprof._core import is_profiling
-from mindprof._profiler.profiler_config import ActiveProfilerType, open_legacy_profilers
 from mindprof._results.device_type import DeviceType as DeviceType
+from mindprof._settings.profiler_config import ActiveProfilerType, open_legacy_profilers
 
 
 def _profiler_type() -> ActiveProfilerType:

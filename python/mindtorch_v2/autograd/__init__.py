@@ -8,13 +8,13 @@ from mindprof._core import (
     record_function_with_args_enter,
     record_function_with_args_exit,
 )
-from mindprof._hosts.present import supported_activities
-from mindprof._profiler.activity import ProfilerActivity as ProfilerActivity
-from mindprof._profiler.activity import kineto_available as kineto_available
+from mindprof._frameworks.present import supported_activities
 from mindprof._profiler.profile import _is_kineto_stopped as _is_kineto_stopped
-from mindprof._profiler.profiler_config import ProfilerConfig as ProfilerConfig
-from mindprof._profiler.profiler_config import ProfilerState as ProfilerState
 from mindprof._results.device_type import DeviceType as DeviceType
+from mindprof._settings.activity import ProfilerActivity as ProfilerActivity
+from mindprof._settings.activity import kineto_available as kineto_available
+from mindprof._settings.profiler_config import ProfilerConfig as ProfilerConfig
+from mindprof._settings.profiler_config import ProfilerState as ProfilerState
 
 from mindtorch_v2.autograd import profiler, profiler_legacy, profiler_util
 from mindtorch_v2.autograd._function import Function

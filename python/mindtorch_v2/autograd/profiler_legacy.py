@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindprof._profiler.autograd_profile import profile as _profile
-from mindprof._profiler.profiler_config import ProfilerState, open_legacy_profilers
+from mindprof._settings.profiler_config import ProfilerState, open_legacy_profilers
 
 
 class profile(_profile):

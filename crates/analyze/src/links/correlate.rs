@@ -1,26 +1,30 @@
-//! Who asked a device for what: kernels and runtime calls find the host scope they belong to.
+//! Correlation: the CPU scope that each kernel and runtime call belongs to.
 //!
-//! Reads the identifiers that a trace file gives its events; a profile without them has nothing to
-//! find.
+//! It is found by the external ids and correlation ids that collectors give their events
+//! ([`mindprof_model::Links`]). A profile without such ids has no correlation.
 
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
-use crate::analysis::Analysis;
 use crate::links::launchers::Unnumbered;
 
 const NONE: u32 = u32::MAX;
 
-/// The scope that each kernel and runtime call belongs to.
+/// The operator or range that each kernel and runtime call belongs to.
+///
+/// A device reports its work on its own streams, without saying which operator caused it. This map
+/// restores the connection, so that [`crate::Analysis`] can charge device times to operators and
+/// show runtime calls and kernels on the right thread. It is empty if the profile has no device
+/// work.
 #[derive(Clone, Debug, Default)]
 pub struct Correlation {
     owners: Vec<u32>,
-    /// By correlation, the calls into the runtime. Empty when every kernel belongs to a scope.
+    /// The runtime calls by correlation id. Empty if every kernel belongs to a scope.
     calls: FxHashMap<u32, EventId>,
 }
 
 impl Correlation {
-    /// Builds it in time linear in the number of events.
+    /// Builds the map in time linear in the number of events.
     ///
     /// ```text
     /// aten::mm           |------------------|   external id 7
@@ -28,8 +32,8 @@ impl Correlation {
     /// gemm kernel                   |-------|   external id 7: belongs to aten::mm
     /// ```
     ///
-    /// Where the ids of a trace are the correlation again, they belong to the operator that was
-    /// running at the time of the call.
+    /// Some traces repeat the correlation id as the external id. There a runtime call and its
+    /// kernels belong to the operator that was running when the call was made.
     pub fn build(profile: &Profile) -> Self {
         let of_devices =
             |event: &Event| matches!(event.category, Category::Kernel | Category::Runtime);
@@ -81,18 +85,18 @@ impl Correlation {
         Self { owners, calls }
     }
 
-    /// Returns whether the profile had nothing to find, or no identifiers to find it by.
+    /// Returns whether the profile has no device work, or no ids to correlate it by.
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()
     }
 
-    /// Returns the scope that a kernel or runtime call belongs to.
+    /// Returns the scope that a kernel or runtime call belongs to, or `None` if it is not known.
     pub fn owner(&self, id: EventId) -> Option<EventId> {
         let owner = self.owners.get(id.index()).copied().unwrap_or(NONE);
         (owner != NONE).then(|| EventId::from_raw(owner))
     }
 
-    /// Returns the call into the runtime that launched a kernel which belongs to no scope.
+    /// Returns the runtime call that launched a kernel which belongs to no scope.
     ///
     /// ```text
     /// f (Python)         |------------------|
@@ -105,7 +109,8 @@ impl Correlation {
         call.filter(|_| correlation != 0)
     }
 
-    /// Returns the thread an event is shown on: a runtime call's and a kernel's is their owner's.
+    /// Returns the thread that an event is shown on. Runtime calls and kernels are shown on their
+    /// owner's thread.
     pub fn thread(&self, profile: &Profile, id: EventId) -> ThreadId {
         let shown = self.owner(id).unwrap_or(id);
         profile.event(shown).thread
@@ -118,24 +123,4 @@ fn is_owner(profile: &Profile, event: &Event) -> bool {
         && !event.flags.contains(Flags::ASYNC)
         && !event.flags.contains(Flags::HIDDEN)
         && profile.threads()[event.thread.index()].device == DeviceKind::Cpu
-}
-
-/// Returns the number that torch has for an event: its own, or the one that joins a call of a
-/// device's runtime and what the device did for it.
-pub fn event_number(analysis: &Analysis, id: EventId) -> u32 {
-    let links = analysis.profile().links(id).unwrap_or_default();
-    match analysis.profile().event(id).category {
-        Category::PythonFunction => 0,
-        Category::Kernel | Category::Runtime => links.correlation,
-        Category::Operator
-        | Category::Annotation
-        | Category::DeviceAnnotation
-        | Category::Other => {
-            if links.external == 0 {
-                id.to_raw() + 1
-            } else {
-                links.external
-            }
-        }
-    }
 }

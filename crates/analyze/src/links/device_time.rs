@@ -1,13 +1,18 @@
-//! The time that devices worked for each host event.
+//! The time that devices spent on behalf of each CPU event.
 
 use mindprof_model::{Category, EventId, Nanos, Profile};
 
 use crate::links::correlate::Correlation;
-use crate::rows::averages::elapsed_micros;
+use crate::rows::micros::elapsed_micros;
 use crate::tree::children::Children;
 use crate::tree::event_tree::Tree;
 
-/// Device time per event. Empty when no kernel belongs to any event.
+/// The device time of each CPU event: that of the kernels it launched, with and without those of
+/// its children.
+///
+/// It is computed once per [`crate::Analysis`], because every row needs it. The totals are kept as
+/// floating-point microseconds too, summed in torch's order, so that tables round as torch's do. It
+/// is empty if no kernel belongs to any event.
 #[derive(Clone, Debug, Default)]
 pub struct DeviceTimes {
     own: Vec<Nanos>,
@@ -17,10 +22,10 @@ pub struct DeviceTimes {
 }
 
 impl DeviceTimes {
-    /// Builds it: an event's own time is that of its kernels, its total adds that of its children.
+    /// Sums the kernels of each event, then adds the totals of its children.
     ///
-    /// A duplicate that was merged leaves its kernels to the event that stands for it, in place of
-    /// that event's own.
+    /// The kernels of a merged duplicate replace those of the event that it was merged into, as in
+    /// torch. `children` is called only if there are kernels.
     pub fn build(
         profile: &Profile,
         tree: &Tree,
@@ -66,7 +71,7 @@ impl DeviceTimes {
         }
     }
 
-    /// Returns [`Self::total`] in microseconds with the noise of torch's sum.
+    /// Returns [`Self::total`] in microseconds, with the rounding error of torch's sum.
     pub fn total_micros(&self, id: EventId) -> f64 {
         self.total_micros.get(id.index()).copied().unwrap_or(0.0)
     }
@@ -76,12 +81,12 @@ impl DeviceTimes {
         self.own.is_empty()
     }
 
-    /// Returns the time of the kernels that an event itself asked for.
+    /// Returns the time of the kernels that an event itself launched.
     pub fn own(&self, id: EventId) -> Nanos {
         self.own.get(id.index()).copied().unwrap_or_default()
     }
 
-    /// Returns the time of the kernels that an event and its children asked for.
+    /// Returns the time of the kernels that an event and its children launched.
     pub fn total(&self, id: EventId) -> Nanos {
         self.total.get(id.index()).copied().unwrap_or_default()
     }

@@ -1,22 +1,24 @@
-//! The scopes of the host in the order in which they began and ended, across threads.
+//! The order in which CPU scopes began and ended, across threads.
 //!
-//! Made of a profile's events as they nest by time; unlike the tree of `tree`, nothing is merged.
+//! The writer of execution traces replays it. Scopes nest by time as in the event tree, but no
+//! duplicates are merged.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use mindprof_model::{Category, DeviceKind, EventId, Nanos, Profile};
 
-/// What happens to a scope.
+/// The beginning or end of a scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionStep {
-    /// It begins, inside of those of its thread that have not ended.
+    /// The scope begins, inside those of its thread that have not ended.
     Begin(EventId),
-    /// It ends.
+    /// The scope ends.
     End(EventId),
 }
 
-/// Returns the beginnings and ends of operators, backward nodes and ranges of the host, in order.
+/// Returns the beginnings and ends of operators, backward nodes and ranges on the CPU, in time
+/// order.
 ///
 /// ```text
 /// thread 1   a |---------|          Begin a, Begin c, Begin b, End b, End a, End c

@@ -1,5 +1,5 @@
-//! The arrows of a trace: from forward operators to the backward nodes they led to, and from calls
-//! of a device's runtime to what the device did for them.
+//! Flow events, the arrows of a trace: from forward operators to their backward nodes, and from
+//! runtime calls to the device work they launched.
 
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, ForwardThread, Profile, ScopeKind, is_backward_wrapper,
@@ -8,7 +8,11 @@ use rustc_hash::FxHashMap;
 
 use crate::links::forward::Forwards;
 
-/// Which events arrows leave and reach.
+/// The flow events of a profile.
+///
+/// A profile stores no arrows, only the sequence numbers and correlation ids that they follow from.
+/// Writers of trace files look up each event with [`Self::end_at`]; [`Self::forward_thread`] is
+/// the thread that torch shows as `fwd_thread`.
 ///
 /// ```text
 /// linear     |-----------|                           sequence 7
@@ -20,43 +24,43 @@ use crate::links::forward::Forwards;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
-    /// Where forward operators ran of nodes that do not tell it themselves.
+    /// By backward node, the thread of its forward operator.
     forward_threads: FxHashMap<EventId, ForwardThread>,
     ends: FxHashMap<EventId, FlowEnd>,
 }
 
-/// One end of an arrow.
+/// One end of a flow event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEnd {
-    /// What the arrow stands for.
+    /// The meaning of the arrow.
     pub kind: FlowKind,
-    /// Where on the arrow it is.
+    /// Which end it is.
     pub side: FlowSide,
-    /// The arrow's number, unique among those of its kind.
+    /// The number of the arrow, unique among those of its kind.
     pub number: u32,
 }
 
-/// What an arrow stands for.
+/// The meaning of a flow event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowKind {
-    /// A backward node follows from a forward operator.
+    /// From a forward operator to its backward node.
     Backward,
-    /// A device works because the host asked for it.
+    /// From a runtime call to the device work that it launched.
     Launch,
 }
 
-/// Where on an arrow an event is.
+/// The two ends of a flow event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowSide {
-    /// The arrow leaves here.
+    /// The arrow starts here.
     Tail,
-    /// The arrow arrives here.
+    /// The arrow ends here.
     Head,
 }
 
 impl Flows {
-    /// Finds the arrows of a profile. Those to backward nodes are numbered from one in the order of
-    /// the nodes, those to devices by their correlation.
+    /// Finds the flow events of a profile. Those to backward nodes are numbered from one in the
+    /// order of the nodes; those to devices have the number of their correlation id.
     pub fn build(profile: &Profile) -> Self {
         let mut flows = Self::default();
         flows.find_backward(profile);
@@ -66,26 +70,26 @@ impl Flows {
         flows
     }
 
-    /// Returns where the forward operator of a backward node, or of the wrapper around one, ran;
-    /// none of other events.
+    /// Returns the thread of the forward operator of a backward node, or of the wrapper around one.
+    /// `None` for other events.
     pub fn forward_thread(&self, profile: &Profile, node: EventId) -> Option<ForwardThread> {
         let event = profile.event(node);
         if !is_backward(profile, event) {
             return None;
         }
         let links = profile.links(node).unwrap_or_default();
-        let told = links.forward_thread();
-        Some(self.forward_threads.get(&node).copied().unwrap_or(told))
+        let named = links.forward_thread();
+        Some(self.forward_threads.get(&node).copied().unwrap_or(named))
     }
 
-    /// Returns the end of the arrow that leaves or reaches an event.
+    /// Returns the end of the arrow that starts or ends at an event, or `None` if there is none.
     pub fn end_at(&self, id: EventId, event: &Event) -> Option<FlowEnd> {
         let may_have_one = match event.category {
             Category::Operator => event.sequence().is_some(),
             Category::Runtime | Category::Kernel | Category::Other => true,
             Category::Annotation | Category::PythonFunction | Category::DeviceAnnotation => false,
         };
-        // Most events have none, and need no look into the table to know it.
+        // Most events have none, and their category rules it out without a lookup.
         if may_have_one {
             self.ends.get(&id).copied()
         } else {
@@ -131,7 +135,7 @@ impl Flows {
                     calls.entry(correlation).or_insert(id);
                 }
                 Category::Kernel if correlation != 0 => works.push((correlation, id)),
-                // A wait for a device is tied to the call that waited.
+                // A wait on a device has the correlation id of the runtime call that waited.
                 Category::Other if correlation != 0 && is_on_device(event) => {
                     works.push((correlation, id));
                 }
@@ -158,7 +162,7 @@ impl Flows {
     }
 }
 
-/// Returns whether an event is a node of the backward graph or the wrapper around one.
+/// Returns whether an event is a backward node or the wrapper around one.
 fn is_backward(profile: &Profile, event: &Event) -> bool {
     match event.scope {
         ScopeKind::Backward => true,
@@ -171,15 +175,15 @@ mod tests {
     use mindprof_model::{DeviceKind, Links, Nanos, Part, StringTable, Thread, ThreadId};
 
     use super::*;
-    use crate::merge;
+    use crate::parts::merge::merge;
 
     /// A process whose two threads each run a forward operator and its backward node, both with
-    /// sequence number 5, and ask a device for a kernel.
+    /// sequence number 5, and launch a kernel.
     ///
     /// ```text
     /// thread 0   |op|        |node|
     /// thread 1      |op|  |node|
-    /// stream              |kernel|     asked for by thread 1
+    /// stream              |kernel|     launched by thread 1
     /// ```
     fn part(tells_thread: bool) -> Part {
         let mut part = Part::new();
@@ -219,7 +223,7 @@ mod tests {
         part
     }
 
-    /// The arrows as pairs of the threads of their ends and their starts.
+    /// Returns the arrows, each as the threads and start times of its two events.
     fn arrows(profile: &Profile, kind: FlowKind) -> Vec<[(u32, u64); 2]> {
         let flows = Flows::build(profile);
         let mut found: FxHashMap<u32, [(u32, u64); 2]> = FxHashMap::default();
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn arrows_stay_on_the_thread_that_a_number_counts_on() {
+    fn arrows_connect_equal_sequence_numbers_of_one_thread() {
         for tells_thread in [true, false] {
             let profile = part(tells_thread).into_profile().unwrap();
             let found = arrows(&profile, FlowKind::Backward);
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_id_that_is_used_again_leads_to_the_operator_before_the_node() {
+    fn a_reused_thread_id_leads_to_the_latest_operator_before_the_node() {
         // op 0, node 0 of the first thread; op 0, node 0 of the next one with its id.
         let mut part = Part::new();
         let name = part.strings.intern("op");

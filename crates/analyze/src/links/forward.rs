@@ -1,28 +1,30 @@
-//! Which forward operator a backward node belongs to: the one with its sequence number on the
-//! thread that its forward ran on.
+//! The forward operators of backward nodes, found by thread and sequence number.
 //!
-//! Sequence numbers count on each thread by itself, so a number alone names one operator per
-//! thread. Arrows (`flows`) and the stacks that are shown (`source`) ask here.
+//! Each thread counts sequence numbers by itself, so a number alone is ambiguous. Flow events
+//! (`flows`) and the stacks to show (`source`) both use this lookup.
 
 use mindprof_model::{EventId, ForwardThread, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
-/// What there is to know of forward operators, by thread and sequence number, while the events of a
-/// profile come by in start order.
+/// The forward operators seen so far, by thread and sequence number, while a caller passes over the
+/// events of a profile in start order.
 ///
-/// A thread's id may be used again by a later thread, whose numbers begin anew:
+/// Each operator has a value: its id for flow events, its stack for sources. A lookup table of the
+/// whole profile would not do, because a later thread may get the id of an earlier one and start
+/// its sequence numbers anew:
 ///
 /// ```text
-/// thread 7   |op 0|  |node 0|  |op 0|  |node 0|     each node is of the operator before it
+/// thread 7   |op 0|  |node 0|  |op 0|  |node 0|     each node belongs to the operator before it
 /// ```
 #[derive(Clone, Debug)]
 pub(crate) struct Forwards<T> {
     by_thread: FxHashMap<(ThreadId, u32), Latest<T>>,
-    /// By origin and sequence number, the thread; none where several have the number.
+    /// By origin and sequence number, the only thread that uses the number, or `None` if several do.
     only_threads: FxHashMap<(usize, u32), Option<ThreadId>>,
 }
 
-/// The operators of one thread and number since the last node of theirs.
+/// The value for one thread and number, and whether a backward node has looked it up. If so, the
+/// next operator starts anew.
 #[derive(Clone, Copy, Debug)]
 struct Latest<T> {
     value: T,
@@ -39,8 +41,8 @@ impl<T> Default for Forwards<T> {
 }
 
 impl<T: Copy> Forwards<T> {
-    /// Takes a forward operator; of several with one number `choose` takes one, given the earlier
-    /// and the later.
+    /// Adds a forward operator. If several have the same number, `choose` picks the value to keep
+    /// from the earlier and the later one.
     pub(crate) fn add(
         &mut self,
         profile: &Profile,
@@ -68,25 +70,26 @@ impl<T: Copy> Forwards<T> {
             .or_insert(Some(thread));
     }
 
-    /// Returns where the forward operator of a backward node ran, and what is known of it. Where
-    /// the node does not tell, its own thread is asked first, then the only one of its process that
-    /// has the number.
+    /// Returns the thread of a backward node's forward operator, and the operator's value.
+    ///
+    /// If the node does not name the thread, its own thread is tried first, then the only thread of
+    /// its origin that uses the sequence number.
     pub(crate) fn find(&mut self, profile: &Profile, node: EventId) -> (ForwardThread, Option<T>) {
         let event = profile.event(node);
-        let told = profile.links(node).unwrap_or_default().forward_thread();
+        let named = profile.links(node).unwrap_or_default().forward_thread();
         let Some(sequence) = event.sequence() else {
-            return (told, None);
+            return (named, None);
         };
-        let forward = match told {
+        let forward = match named {
             ForwardThread::Unknown if self.by_thread.contains_key(&(event.thread, sequence)) => {
                 ForwardThread::At(event.thread)
             }
             ForwardThread::Unknown => {
                 let origin = profile.origin(event.thread);
                 let only = self.only_threads.get(&(origin, sequence)).copied();
-                only.flatten().map_or(told, ForwardThread::At)
+                only.flatten().map_or(named, ForwardThread::At)
             }
-            ForwardThread::Elsewhere | ForwardThread::At(_) => told,
+            ForwardThread::Elsewhere | ForwardThread::At(_) => named,
         };
         let ForwardThread::At(thread) = forward else {
             return (forward, None);

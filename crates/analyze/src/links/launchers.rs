@@ -1,23 +1,27 @@
-//! Who asked a device for what in traces whose numbers do not tell: the operator that was running
-//! when the call into the runtime was made.
+//! Owners of device work in traces without usable external ids: the operator that was running when
+//! the runtime call was made.
 //!
-//! Some versions of Kineto, and some tools that cut traces, write the correlation in place of the
-//! external id. Taken for the number of a scope it names none, or a wrong one.
+//! Some versions of Kineto, and some tools that cut traces, write the correlation id in place of
+//! the external id. Read as the id of a scope, it matches no scope or a wrong one.
 
 use mindprof_model::{Category, Event, EventId, Flags, Nanos, Profile};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// The origins of a profile in which no device's work has the number of a scope.
+/// The origins of a profile whose device work has no usable external ids.
+///
+/// [`super::correlate::Correlation`] checks it before it trusts external ids, and takes
+/// [`Self::owners`] for the origins listed here. Merged profiles may mix both kinds, so each origin
+/// is judged by itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unnumbered {
     origins: FxHashSet<usize>,
 }
 
 impl Unnumbered {
-    /// Looks for them: all numbers that the work of devices has are the correlation again. Where
-    /// nothing called a runtime there is no other way to go by, and the numbers count.
+    /// Finds the origins in which every external id of a kernel is missing or repeats the
+    /// correlation id. An origin without runtime calls offers nothing better, so its ids are used.
     pub(crate) fn find(profile: &Profile) -> Self {
-        let mut says_nothing: FxHashMap<usize, bool> = FxHashMap::default();
+        let mut is_unusable: FxHashMap<usize, bool> = FxHashMap::default();
         let mut with_calls: FxHashSet<usize> = FxHashSet::default();
         for (id, event) in events(profile) {
             let origin = profile.origin(event.thread);
@@ -27,10 +31,12 @@ impl Unnumbered {
             if event.category == Category::Kernel {
                 let links = profile.links(id).unwrap_or_default();
                 let repeats = links.external == 0 || links.external == links.correlation;
-                *says_nothing.entry(origin).or_insert(true) &= repeats;
+                *is_unusable.entry(origin).or_insert(true) &= repeats;
             }
         }
-        let origins = says_nothing.into_iter().filter(|(_, nothing)| *nothing);
+        let origins = is_unusable
+            .into_iter()
+            .filter(|(_, is_unusable)| *is_unusable);
         let origins = origins.map(|(origin, _)| origin);
         Self {
             origins: origins
@@ -47,14 +53,14 @@ impl Unnumbered {
         self.origins.contains(&profile.origin(event.thread))
     }
 
-    /// Finds the operators by time. Returns, by event, that of each call into the runtime and of
-    /// each work of a device in these origins.
+    /// Returns the operator of each runtime call and each kernel in these origins: the innermost
+    /// one around the runtime call.
     ///
     /// ```text
     /// aten::linear       |-------------------------|
     /// aten::addmm          |----------------|          the innermost around the call
     /// cudaLaunchKernel          |---|                  correlation 9
-    /// gemm kernel                       |-------|      correlation 9: asked for by aten::addmm
+    /// gemm kernel                       |-------|      correlation 9: launched by aten::addmm
     /// ```
     pub(crate) fn owners(&self, profile: &Profile) -> FxHashMap<EventId, EventId> {
         let mut open: Vec<Vec<(Nanos, EventId)>> = vec![Vec::new(); profile.threads().len()];
@@ -106,7 +112,7 @@ mod tests {
 
     type Row = (Category, &'static str, u64, u64, u32, u32);
 
-    /// The events of one process: host thread 1 and stream 7, each with its two numbers.
+    /// The events of one process: CPU thread 1 and stream 7, each with its two ids.
     fn part(events: &[Row]) -> Part {
         let mut part = Part::new();
         let mut thread = |native, device| {
@@ -128,7 +134,7 @@ mod tests {
         part
     }
 
-    /// Returns each kernel and call with the name of what it belongs to.
+    /// Returns the name of each kernel and runtime call with that of its owner.
     fn owners(profile: &Profile) -> Vec<(String, String)> {
         let correlation = Correlation::build(profile);
         let name = |id: EventId| profile.name(profile.event(id)).to_owned();
@@ -143,7 +149,7 @@ mod tests {
             .collect()
     }
 
-    // linear    |-----------------------|        0..30   external id 9, which is no one's
+    // linear    |-----------------------|        0..30   external id 9, equal to a correlation id
     // addmm       |-----------|                  2..15   external id 3
     // launch         |--|                        5..8    correlation 9
     // launch                      |--|          20..23   correlation 3
@@ -176,13 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_repeat_the_correlation_are_no_scopes() {
+    fn external_ids_that_repeat_the_correlation_are_ignored() {
         let profile = part(&REPEATED).into_profile().unwrap();
         assert_eq!(owners(&profile), named(&BY_TIME));
     }
 
     #[test]
-    fn one_id_of_its_own_makes_ids_count() {
+    fn one_distinct_external_id_makes_all_of_them_count() {
         let mut events = REPEATED;
         events[7].4 = 2;
         let profile = part(&events).into_profile().unwrap();
@@ -191,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_count_where_nothing_called_a_runtime() {
+    fn external_ids_count_without_runtime_calls() {
         let without_calls: Vec<Row> = REPEATED
             .into_iter()
             .filter(|row| row.0 != Category::Runtime)

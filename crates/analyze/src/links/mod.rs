@@ -2,6 +2,7 @@
 
 pub(crate) mod correlate;
 pub(crate) mod device_time;
+pub(crate) mod event_number;
 pub(crate) mod execution;
 pub(crate) mod flows;
 pub(crate) mod forward;

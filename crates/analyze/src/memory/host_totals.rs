@@ -1,23 +1,26 @@
-//! How much memory the host's allocator had handed out at a moment, from what each record says.
+//! The total of the CPU allocator over time, from the totals that memory records carry.
 
 use mindprof_model::{MemoryRecord, Nanos, Profile};
 
 use crate::memory::memory_use::Bytes;
 
-/// What the host's allocator had handed out over time.
+/// The bytes that the CPU allocator had handed out at each moment.
+///
+/// Each memory record carries the allocator's total after it, which includes blocks that were never
+/// recorded. Python's events read from here how much memory was in use before and after them.
 #[derive(Clone, Debug, Default)]
 pub struct HostTotals {
-    /// The total after each record, with its time; in time order.
+    /// The time of each record and the total after it, in time order.
     totals: Vec<(Nanos, u64)>,
     /// The total before the first record.
     before: u64,
 }
 
 impl HostTotals {
-    /// Collects the totals.
+    /// Collects the totals of a profile.
     pub fn build(profile: &Profile) -> Self {
-        let is_host = |record: &MemoryRecord| Bytes::of(record).host != 0;
-        let mut records = profile.memory().iter().filter(is_host).peekable();
+        let is_cpu = |record: &MemoryRecord| Bytes::of(record).host != 0;
+        let mut records = profile.memory().iter().filter(is_cpu).peekable();
         let before = records.peek().map_or(0, |first| {
             first.total_allocated.saturating_add_signed(-first.bytes)
         });
@@ -29,12 +32,12 @@ impl HostTotals {
         }
     }
 
-    /// Returns the total just before a moment.
+    /// Returns the total just before a time.
     pub fn before(&self, moment: Nanos) -> u64 {
         self.at(self.totals.partition_point(|&(time, _)| time < moment))
     }
 
-    /// Returns the total just after a moment.
+    /// Returns the total just after a time.
     pub fn after(&self, moment: Nanos) -> u64 {
         self.at(self.totals.partition_point(|&(time, _)| time <= moment))
     }
@@ -53,11 +56,11 @@ mod tests {
 
     use super::*;
 
-    // host     +64      -64           100 before, 164 from 10 on, 100 from 30 on
+    // cpu      +64      -64           100 before, 164 from 10 on, 100 from 30 on
     // cuda          +8
     //          10   20   30
     #[test]
-    fn totals_are_the_hosts_own() {
+    fn totals_are_those_of_the_cpu_allocator() {
         let mut part = Part::new();
         let name = part.strings.intern("main");
         let thread = part.add_thread(Thread {

@@ -1,12 +1,13 @@
-//! Who held memory when, and what for: the blocks of a profile, their lives, and the categories
-//! that follow from how data flowed through operators.
+//! The memory timeline: the blocks of a profile, their lifetimes and their categories.
 //!
-//! `blocks` tells storages apart, `flow` finds what each operator read, wrote, made and dropped,
-//! `categories` concludes what each block was for; here the three become one list of changes,
-//! ordered by time. `presence` finds what of it is certain where not all threads tell their memory.
+//! `blocks` identifies blocks, `flow` finds which of them each operation reads and writes, and
+//! `categories` concludes from that what they are for. This module merges the three into one list
+//! of changes in time order; `presence` limits it to what is certain if some threads did not report
+//! their memory.
 
 mod blocks;
 mod categories;
+mod change;
 mod flow;
 mod peak;
 mod presence;
@@ -16,172 +17,43 @@ mod totals;
 #[cfg(test)]
 mod tests;
 
-use mindprof_model::{DeviceKind, EventId, MemoryRecord, MemoryRecords, Nanos, Profile, StackId};
+use mindprof_model::MemoryRecords;
 
 use crate::analysis::Analysis;
 use blocks::Blocks;
 use categories::Categories;
+use change::MemoryBlock;
+pub use change::{
+    CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryPlace,
+};
 use flow::Flow;
-use peak::is_counted_late;
 pub use peak::{
     MemoryDoubt, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPrecision, UnseenMemory,
-    UntimedMemory,
 };
+use peak::{UntimedMemory, is_counted_late};
 use presence::Presence;
-pub use totals::AllocatorTotals;
+use totals::AllocatorTotals;
 
-/// What memory is for. The order is that in which files list them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum MemoryCategory {
-    /// What is trained.
-    Parameter,
-    /// What an optimizer keeps from one step to the next.
-    OptimizerState,
-    /// What a program is given from outside.
-    Input,
-    /// What an operator made and dropped again.
-    Temporary,
-    /// What forward operators made of inputs and parameters.
-    Activation,
-    /// The gradients of parameters.
-    Gradient,
-    /// What the backward pass made on its way.
-    AutogradDetail,
-    /// What nothing is known of.
-    Unknown,
-}
-
-impl MemoryCategory {
-    /// Every category, in order.
-    pub const ALL: [Self; 8] = [
-        Self::Parameter,
-        Self::OptimizerState,
-        Self::Input,
-        Self::Temporary,
-        Self::Activation,
-        Self::Gradient,
-        Self::AutogradDetail,
-        Self::Unknown,
-    ];
-
-    /// Returns the place of the category among all.
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
-
-/// What happened to a block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum MemoryAction {
-    /// It was there before the window opened.
-    Preexisting = 1,
-    /// It was taken.
-    Create,
-    /// It was written to, and may be for something else from then on.
-    IncrementVersion,
-    /// It was given back.
-    Destroy,
-}
-
-/// Where a block lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MemoryDevice {
-    /// The kind of device.
-    pub kind: DeviceKind,
-    /// Which of the devices of that kind; -1 where there is only one.
-    pub index: i16,
-}
-
-impl MemoryDevice {
-    /// The host.
-    pub const HOST: Self = Self {
-        kind: DeviceKind::Cpu,
-        index: -1,
-    };
-}
-
-/// The memory of one process on one device. Processes have addresses of their own, and workers that
-/// were forked often the same ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MemoryPlace {
-    /// The process, by the system's number.
-    pub process: u64,
-    /// The device.
-    pub device: MemoryDevice,
-}
-
-impl MemoryPlace {
-    /// Returns where the block of a record lies.
-    fn of(profile: &Profile, record: &MemoryRecord) -> Self {
-        Self {
-            process: profile.threads()[record.thread.index()].process,
-            device: MemoryDevice {
-                kind: record.device,
-                index: record.device_index,
-            },
-        }
-    }
-}
-
-/// A piece of memory from its allocation to its release.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryBlock {
-    /// Its address there.
-    pub address: u64,
-    /// In whose memory it lies, on which device.
-    pub place: MemoryPlace,
-    /// How large it is.
-    pub bytes: u64,
-    /// When it was taken; none if that was before the window.
-    pub created: Option<Nanos>,
-    /// When it was given back; none if it outlives the window.
-    pub destroyed: Option<Nanos>,
-    /// Whether the profile tells these times. Otherwise a thread whose memory nobody recorded may
-    /// have taken it or given it back, and it was certainly there only where it was seen.
-    pub are_times_known: bool,
-    /// The outermost operator that took it, or else the innermost range that it was taken in.
-    pub owner: Option<EventId>,
-    /// Who called for it.
-    pub stack: StackId,
-}
-
-/// One step of the timeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryChange {
-    /// When it happened; none before the window.
-    pub time: Option<Nanos>,
-    /// What happened.
-    pub action: MemoryAction,
-    /// To which block.
-    pub block: u32,
-    /// How often the block had been written to before.
-    pub version: u32,
-    /// How large the block is.
-    pub bytes: u64,
-    /// What the block was for up to here, or from here on if it begins here.
-    pub category: MemoryCategory,
-    /// What it is for afterwards: another category only when it was written to.
-    pub after: MemoryCategory,
-}
-
-/// The memory of a profile over time, of every process on every device.
+/// The memory of a profile over time, for every process and device.
+///
+/// It answers what torch's `export_memory_timeline` answers (how many bytes each category had at
+/// each time), and who held the memory at the peak. [`Analysis::memory_timeline`] builds it on
+/// first use; files and the memory page are written from it.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTimeline {
     blocks: Vec<MemoryBlock>,
     changes: Vec<MemoryChange>,
-    /// The changes without what is not certain of them; none if all is.
+    /// The changes that are certain, or `None` if all changes are.
     certain: Option<Vec<MemoryChange>>,
 }
 
 impl MemoryTimeline {
-    /// Builds the timeline in time linear in the events and records, but for the sort of the
-    /// changes by time.
+    /// Builds the timeline in time linear in the number of events and records, apart from sorting
+    /// the changes by time.
     ///
-    /// Blocks whose tensors no operator was seen to use, or a profile that does not tell where
-    /// tensors lie, leave all as [`MemoryCategory::Unknown`]; times and sizes are right even
-    /// so.
+    /// Blocks that no recorded operator used have the category [`MemoryCategory::Unknown`], and so
+    /// has every block if the profile lacks the addresses of tensors. Times and sizes are right
+    /// nevertheless.
     pub fn build(analysis: &Analysis) -> Self {
         let blocks = Blocks::build(analysis.profile());
         let flow = Flow::build(analysis, &blocks);
@@ -190,47 +62,51 @@ impl MemoryTimeline {
         let changes = changes(records, &blocks, &flow, &categories);
         let presence = Presence::build(analysis.profile(), &blocks);
         let certain = (!presence.is_whole()).then(|| presence.certain(&changes, &blocks));
+        let is_untimed = |block| presence.is_untimed(block);
         Self {
-            blocks: blocks.finish(analysis, &presence, |record| flow.owner(record)),
+            blocks: blocks.finish(analysis, is_untimed, |record| flow.owner(record)),
             changes,
             certain,
         }
     }
 
-    /// Returns the blocks, in the order in which they were first seen.
+    /// Returns the blocks, in the order of their first appearance.
     pub fn blocks(&self) -> &[MemoryBlock] {
         &self.blocks
     }
 
-    /// Returns the changes in all places, ordered by time: what was there before comes first.
+    /// Returns the changes in all places in time order. Blocks that existed before the window come
+    /// first.
     pub fn changes(&self) -> &[MemoryChange] {
         &self.changes
     }
 
-    /// Walks the changes in one place.
+    /// Iterates over the changes in one place.
     pub fn changes_in(&self, place: MemoryPlace) -> impl Iterator<Item = &MemoryChange> {
         let is_there = move |block: u32| self.blocks[block as usize].place == place;
         let changes = self.changes.iter();
         changes.filter(move |change| is_there(change.block))
     }
 
-    /// Walks the changes in one place, with blocks whose times are not known only where they were
-    /// seen: the sum is never more than what was in use. Where such a block was not seen to be
-    /// taken, it begins as [`MemoryAction::Preexisting`] at the time of its use.
+    /// Iterates over the changes in one place, counting a block of unknown lifetime only while it
+    /// was certainly there, so that the sum never exceeds the memory in use.
+    ///
+    /// If the allocation of such a block was not recorded, the block begins as
+    /// [`MemoryAction::Preexisting`] at the time of its first use.
     pub fn certain_changes_in(&self, place: MemoryPlace) -> impl Iterator<Item = &MemoryChange> {
         let is_there = move |block: u32| self.blocks[block as usize].place == place;
         let changes = self.certain.as_ref().unwrap_or(&self.changes).iter();
         changes.filter(move |change| is_there(change.block))
     }
 
-    /// Returns the places that blocks lie in, those with the highest peaks first.
+    /// Returns the places that have blocks, those with the highest peaks first.
     pub fn places_by_peak(&self, analysis: &Analysis) -> Vec<MemoryPlace> {
         let mut places = self.places();
         places.sort_by_cached_key(|&place| -self.peak(analysis, place).total());
         places
     }
 
-    /// Returns the places that blocks lie in, in order.
+    /// Returns the places that have blocks, sorted.
     pub fn places(&self) -> Vec<MemoryPlace> {
         let mut places = Vec::new();
         for block in &self.blocks {
@@ -242,8 +118,8 @@ impl MemoryTimeline {
         places
     }
 
-    /// Returns what the allocator of a place said; nothing if it did not, or if it is the host's and
-    /// does not count all that was taken and given back.
+    /// Returns the totals that the allocator of a place reported. `None` if it reported none, or if
+    /// it is the CPU's and does not count every allocation and free.
     pub fn totals(&self, analysis: &Analysis, place: MemoryPlace) -> Option<AllocatorTotals> {
         let is_partial = is_counted_late(analysis.profile(), place)
             || place.device == MemoryDevice::HOST && self.untimed(place).blocks > 0;
@@ -251,7 +127,7 @@ impl MemoryTimeline {
         totals.flatten()
     }
 
-    /// Returns the blocks of a place whose times are not known.
+    /// Returns the number and size of a place's blocks whose lifetime is unknown.
     pub fn untimed(&self, place: MemoryPlace) -> UntimedMemory {
         let mut untimed = UntimedMemory::default();
         let blocks = self.blocks.iter();
@@ -262,42 +138,22 @@ impl MemoryTimeline {
         untimed
     }
 
-    /// Returns when the most memory of a place was in use, and who held it.
+    /// Returns the time at which a place had the most memory in use, and the holders of that memory.
     pub fn peak(&self, analysis: &Analysis, place: MemoryPlace) -> MemoryPeak {
         MemoryPeak::find(self, analysis, place)
     }
 }
 
-/// Bytes by category.
-pub type CategoryBytes = [i64; MemoryCategory::ALL.len()];
-
-impl MemoryChange {
-    /// Adds to `bytes` what the change does to them.
-    pub fn apply(&self, bytes: &mut CategoryBytes) {
-        let size = self.bytes as i64;
-        match self.action {
-            MemoryAction::Preexisting | MemoryAction::Create => {
-                bytes[self.category.index()] += size;
-            }
-            MemoryAction::IncrementVersion => {
-                bytes[self.category.index()] -= size;
-                bytes[self.after.index()] += size;
-            }
-            MemoryAction::Destroy => bytes[self.category.index()] -= size,
-        }
-    }
-}
-
-/// Lists what happened to every block: its life from the memory records, its versions from the flow
-/// of data.
+/// Lists the changes to every block: its lifetime from the memory records, its versions from the
+/// data flow.
 ///
 /// ```text
 /// block 1   (before)────────v1──────────v2──────     Preexisting, IncrementVersion, IncrementVersion
 /// block 2           ├───────v1───┤                   Create, IncrementVersion, Destroy (of version 1)
 /// ```
 ///
-/// The memory records come in time order and the writes nearly so: that order is kept, because what is
-/// sorted already costs the sort nothing.
+/// The memory records are in time order and the writes nearly so. They are appended in that order,
+/// because sorting runs that are already sorted costs almost nothing.
 fn changes(
     records: &MemoryRecords,
     blocks: &Blocks,
@@ -328,7 +184,7 @@ fn changes(
     };
     for block in 0..blocks.len() as u32 {
         let (created, destroyed) = blocks.life(block);
-        let is_known = || flow.touches(block) || categories.is_told(block);
+        let is_known = || flow.touches(block) || categories.has_category(block);
         if created.is_none() && (destroyed.is_some() || is_known()) {
             changes.push(change(block, 0, None, MemoryAction::Preexisting));
         }
@@ -344,8 +200,8 @@ fn changes(
     changes.extend(blocks.replaced().iter().map(|&block| destroy(block)));
     for node in flow.nodes() {
         for (block, version) in node.bumps() {
-            // An operation on one thread may begin before another thread takes the block that it
-            // then writes to.
+            // An operation on one thread may begin before another thread allocates the block
+            // that it then writes to.
             let time = blocks.life(block).0.max(Some(node.start));
             let mut written = change(block, version, time, MemoryAction::IncrementVersion);
             written.after = categories.of(flow, block, version + 1);

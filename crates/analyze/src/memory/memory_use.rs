@@ -1,52 +1,41 @@
-//! The memory that each host event took and gave back, by time alone: a record belongs to every
-//! event of its process that was open.
+//! The memory that each CPU event allocated and freed. A memory record belongs to every event of
+//! its process that was open at its time, on whatever thread, as in torch.
 
 use std::ops::Range;
 
 use mindprof_model::{
-    DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, Nanos, Profile, Thread, ThreadId,
+    DeviceKind, EventId, Flags, MemoryRecord, MemoryRecords, MemorySide, Nanos, Profile, Thread,
+    ThreadId,
 };
 use rustc_hash::FxHashMap;
 
 use crate::tree::event_tree::Tree;
 
-/// Bytes on the host and on devices.
+/// Bytes of CPU memory and of device memory.
+///
+/// Negative if more was freed than allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bytes {
-    /// On the host.
+    /// CPU memory.
     pub host: i64,
-    /// On devices.
+    /// Device memory.
     pub device: i64,
 }
 
 impl Bytes {
-    /// Returns the bytes of one record: on the host, on a device, or on one that is not counted.
+    /// Returns the bytes of one record. Some kinds of devices are not counted, as in torch; their
+    /// records have zero bytes.
     pub fn of(record: &MemoryRecord) -> Self {
-        match record.device {
-            DeviceKind::Cpu | DeviceKind::Mkldnn | DeviceKind::Ideep => Self {
+        match record.device.memory_side() {
+            Some(MemorySide::Cpu) => Self {
                 host: record.bytes,
                 device: 0,
             },
-            DeviceKind::Cuda | DeviceKind::Hip | DeviceKind::Xpu | DeviceKind::PrivateUse1 => {
-                Self {
-                    host: 0,
-                    device: record.bytes,
-                }
-            }
-            DeviceKind::OpenGl
-            | DeviceKind::OpenCl
-            | DeviceKind::Fpga
-            | DeviceKind::Maia
-            | DeviceKind::Xla
-            | DeviceKind::Vulkan
-            | DeviceKind::Metal
-            | DeviceKind::Mps
-            | DeviceKind::Meta
-            | DeviceKind::Hpu
-            | DeviceKind::Ve
-            | DeviceKind::Lazy
-            | DeviceKind::Ipu
-            | DeviceKind::Mtia => Self::default(),
+            Some(MemorySide::Device) => Self {
+                host: 0,
+                device: record.bytes,
+            },
+            None => Self::default(),
         }
     }
 }
@@ -64,18 +53,19 @@ impl Bytes {
     }
 }
 
-/// Memory per event. Empty when the profile has no memory records.
+/// The memory use of each CPU event, with and without that of its children.
 ///
-/// Events of one name mostly take the same again and again, so each different use is held once.
+/// Events of one name mostly allocate the same amounts again and again, so each distinct use is
+/// stored once and events refer to it by number. It is empty if the profile has no memory records.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryUse {
-    /// The number of each event's use.
+    /// The position in `uses` of each event's use.
     numbers: Vec<u32>,
     uses: Vec<Use>,
     unclaimed: Vec<u32>,
 }
 
-/// What was taken and given back while an event ran, and while none of its children did.
+/// The memory allocated minus the memory freed during an event, with and without its children.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Use {
     total: Bytes,
@@ -83,7 +73,7 @@ struct Use {
 }
 
 impl MemoryUse {
-    /// Builds it with a sweep over events and records, both in time order.
+    /// Sums the memory records of each event with a sweep over both, in time order.
     ///
     /// ```text
     /// thread 1  a |-------------|
@@ -104,12 +94,13 @@ impl MemoryUse {
         }
     }
 
-    /// Returns what was taken and given back while an event ran.
+    /// Returns the memory allocated minus the memory freed while an event ran.
     pub fn total(&self, id: EventId) -> Bytes {
         self.of(id).total
     }
 
-    /// Returns what was taken and given back while an event ran but none of its children.
+    /// Returns the memory allocated minus the memory freed while an event, but none of its
+    /// children, ran.
     pub fn own(&self, id: EventId) -> Bytes {
         self.of(id).own
     }
@@ -119,15 +110,15 @@ impl MemoryUse {
         number.map_or_else(Use::default, |&number| self.uses[number as usize])
     }
 
-    /// Returns the positions of the memory records that fall into no event, in time order.
+    /// Returns the positions of the memory records that lie inside no event, in time order.
     pub fn unclaimed(&self) -> &[u32] {
         &self.unclaimed
     }
 }
 
-/// Returns the number of each event's use, and the uses by their numbers.
+/// Returns the number of each event's use, and the uses by number.
 ///
-/// Goes backwards, so that children come before their parents: what they took is known by then.
+/// It goes backwards, so that the uses of children are known before those of their parents.
 fn uses(profile: &Profile, tree: &Tree, processes: &Processes) -> (Vec<u32>, Vec<Use>) {
     let records = processes.ranges(profile.memory());
     let mut distinct = Distinct::default();
@@ -157,7 +148,7 @@ fn uses(profile: &Profile, tree: &Tree, processes: &Processes) -> (Vec<u32>, Vec
     (numbers, distinct.uses)
 }
 
-/// Uses, each held once.
+/// Distinct uses, each stored once.
 #[derive(Default)]
 struct Distinct {
     uses: Vec<Use>,
@@ -167,7 +158,7 @@ struct Distinct {
 
 impl Distinct {
     fn number(&mut self, found: Use) -> u32 {
-        // Mostly it is that of the event before.
+        // Mostly it equals that of the previous event.
         if self.uses.get(self.last as usize) != Some(&found) {
             let uses = &mut self.uses;
             self.last = *self.known.entry(found).or_insert_with(|| {
@@ -179,8 +170,10 @@ impl Distinct {
     }
 }
 
-/// The processes that have events on the host, and whose each memory record is. Mostly there is one,
-/// which has all: what others recorded, such as a data loader's workers, has been put beside it.
+/// The processes that have CPU events, and the process of each memory record.
+///
+/// Usually there is only one, and then every record belongs to it. Others are, for example, the
+/// workers of a data loader, whose recordings were appended.
 struct Processes {
     count: usize,
     /// By thread. Empty if there is one process.
@@ -209,7 +202,7 @@ impl Processes {
                 of_records: Vec::new(),
             };
         }
-        // What has no events of its own is nobody's.
+        // Records of processes without events belong to an extra process that claims nothing.
         let nobody = places.len();
         let place = |thread: &Thread| places.get(&thread.process).copied().unwrap_or(nobody);
         let of_threads: Vec<usize> = threads.iter().map(place).collect();
@@ -229,7 +222,7 @@ impl Processes {
         self.of_records.get(index).copied().unwrap_or(0)
     }
 
-    /// Returns sums over the records of each process.
+    /// Returns the range sums over the records of each process.
     fn ranges<'a>(&self, records: &'a MemoryRecords) -> Vec<Ranges<'a>> {
         if self.of_records.is_empty() {
             return vec![Ranges::new(records, None)];
@@ -243,13 +236,13 @@ impl Processes {
     }
 }
 
-/// Sums over memory records of one process that follow each other.
+/// Sums over ranges of the memory records of one process.
 struct Ranges<'a> {
     records: &'a MemoryRecords,
-    /// Their positions, or none if all are meant.
+    /// The positions of the process's records, or `None` if all records are its.
     places: Option<Vec<u32>>,
-    /// What came before each [`STEP`]th record, and the sum of all: a difference of two is the sum
-    /// between them.
+    /// The sum of all records before each [`STEP`]th one, and the sum of all records last. The
+    /// difference of two entries is the sum between them.
     before: Vec<Bytes>,
 }
 
@@ -291,7 +284,8 @@ impl<'a> Ranges<'a> {
         self.records.at(self.place(index))
     }
 
-    /// Returns the first record that is no earlier than `from`, given one that is not before it.
+    /// Returns the first record that is not earlier than `from`, searching backwards from `known`,
+    /// which must not be before it.
     fn first_from(&self, known: usize, from: Nanos) -> usize {
         let mut first = known;
         while first > 0 && self.time(first - 1) >= from {
@@ -300,9 +294,10 @@ impl<'a> Ranges<'a> {
         first
     }
 
-    /// Returns the end of the records from `first` on that are no later than `until`. Doubles its
-    /// steps from there: most events end soon, and a search from the middle of everything would
-    /// miss the caches at each step.
+    /// Returns the end of the records from `first` on that are not later than `until`.
+    ///
+    /// It searches in doubling steps from `first`: most events end soon, and a bisection of all
+    /// records would miss the caches at each step.
     fn end_of_run(&self, first: usize, until: Nanos) -> usize {
         let is_inside = |index: usize| index < self.len() && self.time(index) <= until;
         let mut step = 1;
@@ -339,7 +334,7 @@ impl<'a> Ranges<'a> {
     }
 }
 
-/// Finds the records that no host event of their process was open at.
+/// Returns the records at whose time no CPU event of their process was open.
 fn unclaimed(profile: &Profile, processes: &Processes) -> Vec<u32> {
     let mut events = (0..profile.events().len())
         .filter(|&index| is_claimant(profile, index))
@@ -359,8 +354,8 @@ fn unclaimed(profile: &Profile, processes: &Processes) -> Vec<u32> {
     found
 }
 
-/// Returns whether an event takes the memory records of its time: all do that are shown, took time
-/// and ran on the host. A moment has none, not even one at which memory was not to be had.
+/// Returns whether an event claims the memory records of its time: every CPU event does that is not
+/// hidden and has a duration. Instants claim nothing, not even those of failed allocations.
 fn is_claimant(profile: &Profile, index: usize) -> bool {
     let event = &profile.events()[index];
     !event.flags.contains(Flags::HIDDEN)

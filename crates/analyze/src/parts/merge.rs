@@ -1,20 +1,21 @@
-//! Many profiles as one: the ranks of a job on one time axis.
+//! Merging of the ranks of a job into one profile.
 
 use mindprof_model::{Kinship, Part, Profile, ProfileBuilder, Result};
 
-/// Puts the ranks of a job into one profile, by the wall clocks that they were recorded with.
-/// Whatever ties events together ties them within their rank; process numbers that two ranks share
-/// are told apart. A part that has no rank takes its place for one.
+/// Merges the ranks of a job into one profile, aligned by the wall clocks of their recordings.
+///
+/// Sequence numbers and correlation ids stay within their rank, and process ids that two ranks share
+/// are made distinct. A part without a rank gets its position as the rank.
 ///
 /// ```text
 /// rank 0    |--step--|               reference 100
 /// rank 1       |--step--|            reference 103
 /// merged    |--step--|               process 7
-///              |--step--|            process 8, though it said 7
+///              |--step--|            process 8, renumbered from 7
 /// ```
 ///
 /// # Errors
-/// When a part names what it does not hold.
+/// If a part refers to a string, thread, stack or other entry that it does not contain.
 pub fn merge(ranks: impl IntoIterator<Item = Part>) -> Result<Profile> {
     let mut builder: Option<ProfileBuilder> = None;
     for (place, mut part) in (0..).zip(ranks) {

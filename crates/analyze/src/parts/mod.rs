@@ -1,4 +1,4 @@
-//! Profiles made of other profiles: ranks merged into one, and parts cut out.
+//! Profiles made from other profiles: ranks merged into one, and smaller profiles cut out.
 
 pub(crate) mod merge;
 pub(crate) mod slim;

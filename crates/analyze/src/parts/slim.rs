@@ -1,6 +1,6 @@
-//! A smaller profile out of a larger one: a stretch of time, some threads, the longer events.
+//! Cutting of profiles: to a window of time, to some threads, to the longer events.
 //!
-//! What is left is a whole profile again, together with the counts of what was left out and why.
+//! The result is a complete profile again, with a report of how much was removed and why.
 
 use std::cmp::Reverse;
 
@@ -10,76 +10,37 @@ use mindprof_model::{
 
 use self::decisions::Decisions;
 
+mod cut;
 mod decisions;
 #[cfg(test)]
 mod tests;
 
-/// What is kept of a profile. The default keeps everything.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// From when to when, since the profile's reference time. Events that cross an edge are cut
-    /// there.
-    pub window: Option<(Nanos, Nanos)>,
-    /// These threads, and what they asked devices for.
-    pub threads: Option<Vec<ThreadId>>,
-    /// Events that took at least this long.
-    pub shortest: Nanos,
-    /// At most this many events: the longest ones.
-    pub most_events: Option<usize>,
-    /// No memory records.
-    pub without_memory: bool,
-    /// No records of foreign kinds, such as counters.
-    pub without_foreign: bool,
-}
+pub use cut::{Cut, CutReport};
 
-/// How many events were left out, by the first reason that there was, and what else changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CutReport {
-    /// How many events there were.
-    pub events: u64,
-    /// How many were kept.
-    pub kept: u64,
-    /// How many lie outside of the window.
-    pub outside: u64,
-    /// How many are of other threads.
-    pub other_threads: u64,
-    /// How many are too short.
-    pub too_short: u64,
-    /// How many are not among the longest.
-    pub too_many: u64,
-    /// How many of those that were kept cross an edge of the window and end there.
-    pub clipped: u64,
-    /// How many memory records there were.
-    pub memory: u64,
-    /// How many of them were kept.
-    pub memory_kept: u64,
-    /// How many records of foreign kinds there were.
-    pub foreign: u64,
-    /// How many of them were kept.
-    pub foreign_kept: u64,
-}
-
-/// A profile that was cut, and what was left out.
+/// A profile that was cut, and the report of what was removed.
+///
+/// [`slim`] returns it. The report is part of the result, so that a caller can show that the smaller
+/// profile is not the whole recording.
 #[derive(Clone, Debug)]
 pub struct Slimmed {
-    /// What was kept.
+    /// The remaining profile.
     pub profile: Profile,
-    /// What was not.
+    /// The counts of what was kept and removed.
     pub report: CutReport,
 }
 
-/// Cuts a profile. Time zero becomes the start of the window.
+/// Cuts a profile. The start of the window becomes time zero.
 ///
 /// ```text
 /// window           |===========|
 /// outer        |-------------------|     kept from edge to edge, and marked as unfinished
 /// inner          |-------|               kept from the edge on
-/// later                          |---|   left out
-/// kernel                     |------|    kept as it is, for what asked for it was kept
+/// later                          |---|   removed
+/// kernel                     |------|    kept as it is, because its launch was kept
 /// ```
 ///
 /// # Panics
-/// Never: what is kept names what the profile holds.
+/// Never: the copy has all tables of the profile, so every id stays valid.
 pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
     let mut decisions = Decisions::decide(profile, cut);
     if let Some(most) = cut.most_events {
@@ -99,12 +60,12 @@ pub fn slim(profile: &Profile, cut: &Cut) -> Slimmed {
     Slimmed {
         profile: part
             .into_profile()
-            .expect("what is kept names what the profile holds"),
+            .expect("the selection has all tables of the profile"),
         report: keep.report,
     }
 }
 
-/// Keeps what was decided, and counts it.
+/// Selects what the decisions keep, and counts it.
 struct Keep<'a> {
     decisions: Decisions,
     cut: &'a Cut,
@@ -112,7 +73,7 @@ struct Keep<'a> {
 }
 
 impl Keep<'_> {
-    /// Returns whether something of a moment on a thread lies within the cut.
+    /// Returns whether a time on a thread is within the window and threads of the cut.
     fn is_within(&self, time: Nanos, thread: ThreadId) -> bool {
         let in_window = |(begin, end)| (begin..end).contains(&time);
         let is_of = |threads: &Vec<ThreadId>| threads.contains(&thread);
@@ -146,7 +107,7 @@ impl Selection for Keep<'_> {
 }
 
 impl Decisions {
-    /// Returns an event as it is kept, and whether it ends or begins at an edge of the window.
+    /// Returns the part of an event that is kept, and whether the window clips it.
     fn clipped(&self, event: &Event, id: EventId, cut: &Cut) -> (Event, bool) {
         let mut event = *event;
         let Some((begin, end)) = cut.window.filter(|_| !self.is_whole(id)) else {
@@ -162,7 +123,7 @@ impl Decisions {
         (event, is_clipped)
     }
 
-    /// Leaves out all but the longest; of equals the earlier ones stay.
+    /// Removes all but the longest events. Among events of equal length the earlier ones are kept.
     fn keep_longest(&mut self, profile: &Profile, most: usize) {
         let mut kept: Vec<EventId> = (0..profile.events().len())
             .map(EventId::from_index)

@@ -1,77 +1,64 @@
-//! Rows of events that belong together, with their sums.
+//! Rows of a table: events grouped by key, with their sums.
 //!
-//! Reads an analysis; tables and the Python rows are made from what comes out.
+//! The input is an [`Analysis`]; the output becomes tables, JSON, data frames and the rows of
+//! `key_averages()` in Python.
 
-use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Flags, InputsId, Nanos, ScopeKind, StackId,
-};
+use mindprof_model::{Category, DeviceKind, EventId, Flags, InputsId, Nanos, ScopeKind, StackId};
 
 use self::columns::Columns;
-use self::groups::Groups;
+use self::groups::{Groups, is_left_out};
 use self::recursion::OutermostCalls;
 use crate::analysis::is_annotation;
 use crate::analysis::{Analysis, Item};
 use crate::memory::memory_use::Bytes;
 use crate::rows::flops::Flops;
-use crate::rows::keys::Keys;
+use crate::rows::keys::{Keys, MEMORY_KEY};
+use crate::rows::sums::Sums;
 
 mod columns;
 mod groups;
 mod percentiles;
 mod recursion;
-mod sums;
 #[cfg(test)]
 mod tests;
 mod time_inside;
 
+pub use groups::GroupBy;
 pub use percentiles::{Percentiles, percentiles};
-pub use sums::{SummedGroup, Sums, sum_by_key};
 pub use time_inside::time_inside;
 
-/// The name of what a memory record without an event is shown as.
-pub const MEMORY_KEY: &str = "[memory]";
-
-/// The key of moments at which memory was not to be had.
-pub const OUT_OF_MEMORY_KEY: &str = "[OutOfMemory]";
-
-/// What events must share, beside their key, to be in one row, and which events are grouped at all.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct GroupBy {
-    /// Rows are told apart by the shapes of the tensors that the events were given.
-    pub input_shapes: bool,
-    /// Rows are told apart by this many of the innermost frames they were called from.
-    pub stack_frames: usize,
-    /// Calls of Python functions get rows too.
-    pub python_functions: bool,
-}
-
-/// One row: events of one key, kind of device and category, summed.
+/// One row of a table: the sums of all events that share a key and a kind of device, like an entry
+/// of torch's `key_averages()`.
+///
+/// torch fills a row's descriptive fields from the first event that it meets and keeps ranges named
+/// by the user apart from everything else, so this type does the same. [`averages`] creates rows of
+/// groups, [`Self::of_event`] and [`Self::of_memory`] rows of single entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Average {
-    /// The key that the events share.
+    /// The key that the events share, for example `aten::mm`.
     pub key: String,
-    /// What they come to together.
+    /// The sums over the events.
     pub sums: Sums,
-    /// The first of them, which speaks for all where they differ; a sum of rows has none.
+    /// The first event, which describes the row where the events differ. `None` for a sum of rows.
     pub first: Option<EventId>,
-    /// The kind of device they ran on.
+    /// The kind of device that the events ran on.
     pub device: DeviceKind,
     /// The category of the first event. Annotations never share a row with other categories.
     pub category: Category,
-    /// Which part of the program opened the first event.
+    /// The kind of scope that the first event is.
     pub scope: ScopeKind,
-    /// Whether the first event ended on another thread than it began on.
+    /// Whether the first event ended on a thread other than the one it began on.
     pub is_async: bool,
     /// Whether the first event has no parent.
     pub is_top_level: bool,
-    /// The inputs whose shapes all events share, when rows are told apart by them.
+    /// The inputs whose shapes all events share, if rows are grouped by shapes.
     pub inputs: Option<InputsId>,
-    /// The stack whose innermost frames all events share, when rows are told apart by them.
+    /// The stack whose innermost frames all events share, if rows are grouped by stacks.
     pub stack: Option<StackId>,
 }
 
 impl Average {
-    /// Makes a row that counts nothing.
+    /// Returns a row whose sums are all zero.
     fn zero(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
@@ -87,7 +74,7 @@ impl Average {
         }
     }
 
-    /// Makes the row of one event alone. It leaves the key empty: the event has a name.
+    /// Returns the row of a single event. Its key is left empty; use the event's name.
     pub fn of_event(analysis: &Analysis, id: EventId, flops: &mut Flops) -> Self {
         let event = analysis.profile().event(id);
         let mut row = Self {
@@ -100,7 +87,7 @@ impl Average {
         row
     }
 
-    /// Makes the row of one memory record alone.
+    /// Returns the row of a single memory record.
     pub fn of_memory(analysis: &Analysis, record: u32) -> Self {
         let mut row = Self::zero(MEMORY_KEY);
         row.add_memory(analysis, record);
@@ -118,22 +105,27 @@ impl Average {
     }
 }
 
-/// The rows of a profile, in the order in which their first events began.
+/// The rows of a profile, in the start order of their first events.
+///
+/// [`averages`] creates them. A caller that removes rows, such as those of steps and imports,
+/// notes their positions in [`Self::taken_out`], so that [`Self::percentiles`] still finds the
+/// times of the remaining ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Averages {
     /// The rows.
     pub rows: Vec<Average>,
-    /// The positions of rows that the grouping has and that were taken out, in ascending order.
+    /// The positions of removed rows in the complete grouping, in ascending order.
     pub taken_out: Vec<usize>,
 }
 
 impl Averages {
-    /// Returns the sum of all rows' own time on the host.
+    /// Returns the self CPU time of all rows together.
     pub fn self_cpu_total(&self) -> Nanos {
         Nanos(self.rows.iter().map(|row| row.sums.self_cpu_total.0).sum())
     }
 
-    /// Returns the percentiles of the CPU times of each row, which were grouped by `group_by`.
+    /// Returns the percentiles of each row's CPU times. `group_by` must be the grouping that the
+    /// rows were made with.
     pub fn percentiles(&self, analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
         let mut found = percentiles(analysis, group_by);
         for &position in self.taken_out.iter().rev() {
@@ -142,7 +134,7 @@ impl Averages {
         found
     }
 
-    /// Returns one row with the key `Total` that sums all others; of no rows, a row of zeros.
+    /// Returns a row with the key `Total` that sums all rows; it is all zeros if there are none.
     pub fn total(&self) -> Average {
         let mut total = Average::zero("Total");
         for row in &self.rows {
@@ -152,9 +144,9 @@ impl Averages {
     }
 }
 
-/// Groups what a profile shows: its events, and memory records that fall into none.
+/// Groups everything that a profile shows: its events, and memory records that lie inside no event.
 pub fn averages(analysis: &Analysis, group_by: GroupBy) -> Averages {
-    // Mostly nothing is hidden, and then nothing has to be looked for.
+    // Usually nothing is hidden, and the filter can be skipped.
     if analysis.shows_every_event() {
         let ids = (0..analysis.profile().events().len()).map(EventId::from_index);
         return averages_of(analysis, ids.map(Item::Event), group_by);
@@ -162,7 +154,7 @@ pub fn averages(analysis: &Analysis, group_by: GroupBy) -> Averages {
     averages_of(analysis, analysis.items(), group_by)
 }
 
-/// Groups some of what a profile shows.
+/// Groups some of the entries that a profile shows.
 pub fn averages_of(
     analysis: &Analysis,
     items: impl IntoIterator<Item = Item>,
@@ -211,26 +203,7 @@ pub fn averages_of(
     }
 }
 
-/// Returns how long an event took as torch works it out, with the noise of a difference of two
-/// floating-point numbers.
-pub fn elapsed_micros(event: &Event) -> f64 {
-    float(event.end().0) / 1e3 - float(event.start.0) / 1e3
-}
-
-/// As a cast, with one instruction where eight are needed for numbers that have no sign.
-#[inline]
-fn float(number: u64) -> f64 {
-    match i64::try_from(number) {
-        Ok(signed) => signed as f64,
-        Err(_) => number as f64,
-    }
-}
-
-fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
-    event.category == Category::PythonFunction && !group_by.python_functions
-}
-
-/// Makes the row that an event begins, before the event itself is counted.
+/// Returns the row that an event opens, before the event itself is counted.
 fn first_row(analysis: &Analysis, first: EventId, group_by: GroupBy) -> Average {
     let profile = analysis.profile();
     let event = profile.event(first);
@@ -241,7 +214,7 @@ fn first_row(analysis: &Analysis, first: EventId, group_by: GroupBy) -> Average 
     }
 }
 
-/// Makes a row that counts nothing and is described as an event is.
+/// Returns a row of zeros with the description of an event.
 fn described(analysis: &Analysis, first: EventId, key: String) -> Average {
     let event = analysis.profile().event(first);
     Average {
@@ -256,7 +229,7 @@ fn described(analysis: &Analysis, first: EventId, key: String) -> Average {
 }
 
 impl Average {
-    /// Returns whether a user named the events.
+    /// Returns whether the events are ranges that the user named.
     pub fn is_annotation(&self) -> bool {
         is_annotation(self.category)
     }

@@ -1,5 +1,6 @@
-//! Floating-point operations of the operators for which there is a formula, from the shapes they
-//! were given.
+//! Floating-point operations of operators, computed from the shapes of their inputs.
+//!
+//! The formulas are torch's: a few operators are counted, all others count as zero.
 
 use mindprof_model::{Category, EventId, Input, InputsId, InputsTable, Profile, StringTable};
 use rustc_hash::FxHashMap;
@@ -9,12 +10,12 @@ use crate::tree::event_tree::Tree;
 #[cfg(test)]
 mod tests;
 
-/// How the operations of an operator are counted.
+/// The formula by which the operations of an operator are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Formula {
-    /// A product of the matrices at this position and the next; a batch of them multiplies.
+    /// A product of the matrices at this position and the next, possibly batched.
     Product(usize),
-    /// A convolution of images.
+    /// A two-dimensional convolution.
     Convolution,
     /// One per element of the first input.
     Elements,
@@ -40,7 +41,10 @@ impl Formula {
     }
 }
 
-/// Counts the operations of events. Each pair of a name and a list of inputs is worked out once.
+/// Counts the floating-point operations of events.
+///
+/// A training loop calls the same operators with the same shapes over and over, so the count of
+/// each pair of a name and a list of inputs is cached.
 #[derive(Clone, Debug)]
 pub struct Flops {
     formulas: Vec<Option<Formula>>,
@@ -48,7 +52,7 @@ pub struct Flops {
 }
 
 impl Flops {
-    /// Prepares to count: looks up the formula of each name.
+    /// Looks up the formula of each name.
     pub fn new(strings: &StringTable) -> Self {
         Self {
             formulas: strings.iter().map(Formula::of).collect(),
@@ -56,8 +60,7 @@ impl Flops {
         }
     }
 
-    /// Returns the operations of an event; zero when there is no formula or the shapes do not fit
-    /// it.
+    /// Returns the operations of an event. Zero if there is no formula or the shapes do not fit it.
     pub fn count(&mut self, profile: &Profile, id: EventId) -> u64 {
         let event = profile.event(id);
         let Some(formula) = self.formulas[event.name.index()] else {
@@ -73,20 +76,20 @@ impl Flops {
             .or_insert_with(|| count(formula, profile.inputs(), event.inputs))
     }
 
-    /// Returns whether there is a formula for an event's name.
+    /// Returns whether an event is an operator with a formula.
     fn has_formula(&self, profile: &Profile, id: EventId) -> bool {
         let event = profile.event(id);
         event.category == Category::Operator && self.formulas[event.name.index()].is_some()
     }
 }
 
-/// Finds the operators whose work is in no count: they were given tensors, and neither they nor
-/// anything around or inside of them has a formula.
+/// Returns the operators whose work is missing from the counts: they take tensors, and neither they
+/// nor any event around or inside them has a formula.
 ///
 /// ```text
-/// linear    |-----------|          in: addmm inside of it has a formula
-///   addmm     |-----|              in: it has a formula
-/// relu                   |---|     out: nothing counts it
+/// linear    |-----------|          counted: addmm inside it has a formula
+///   addmm     |-----|              counted: it has a formula
+/// relu                   |---|     not counted: returned
 /// ```
 pub fn uncounted(profile: &Profile, tree: &Tree) -> Vec<EventId> {
     let flops = Flops::new(profile.strings());
@@ -126,7 +129,7 @@ fn dims<'a>(inputs: &[Input<'a>], position: usize) -> Option<&'a [u64]> {
     }
 }
 
-/// Two times what the left matrices hold, times the columns of the right ones.
+/// Returns twice the number of elements of the left matrices, times the columns of the right ones.
 fn product(inputs: &[Input<'_>], first: usize) -> Option<u64> {
     let (left, right) = (dims(inputs, first)?, dims(inputs, first + 1)?);
     let columns = right.last()?;
@@ -134,7 +137,7 @@ fn product(inputs: &[Input<'_>], first: usize) -> Option<u64> {
     fits.then(|| multiply(left.iter().copied().chain([2, *columns])))
 }
 
-/// `input, weight, bias, stride, padding, dilation, groups`, as the operator takes them.
+/// Counts a convolution, whose inputs are `input, weight, bias, stride, padding, dilation, groups`.
 fn convolution(inputs: &[Input<'_>]) -> Option<u64> {
     let [batch, _, height, width] = *dims(inputs, 0)? else {
         return None;
@@ -152,13 +155,13 @@ fn convolution(inputs: &[Input<'_>]) -> Option<u64> {
     };
     let (rows, columns) = (out(height, kernel_height, 0)?, out(width, kernel_width, 1)?);
     let per_position = [kernel_height, kernel_width, in_channels, out_channels];
-    // The weight holds the channels of one group, so the groups are divided out already.
+    // The weight's channels are those of one group, so there is no division by the groups.
     Some(multiply(
         [2, batch, rows, columns].into_iter().chain(per_position),
     ))
 }
 
-/// Sizes come from files: what does not fit is as large as can be told.
+/// Multiplies, saturating on overflow: sizes come from files and may be anything.
 fn multiply(factors: impl IntoIterator<Item = u64>) -> u64 {
     factors.into_iter().fold(1, u64::saturating_mul)
 }

@@ -1,11 +1,19 @@
-//! The key of an event: the name under which it is compared and grouped with others.
+//! Keys of rows: the names under which events are compared and grouped.
 
-use mindprof_model::{StringId, StringTable};
+use mindprof_model::{StringId, StringTable, is_step_event, step_number};
 
-const STEP_PREFIX: &str = "ProfilerStep#";
+/// The key under which memory records outside all events are shown.
+pub const MEMORY_KEY: &str = mindprof_model::MEMORY_EVENT;
+
+/// The key of events that mark a failed allocation.
+pub const OUT_OF_MEMORY_KEY: &str = mindprof_model::OUT_OF_MEMORY_EVENT;
+
 const STEP_KEY: &str = "ProfilerStep*";
 
-/// Maps each name of a profile to its key. All numbered profiler steps share one.
+/// A map from each name of a profile to its key.
+///
+/// A key is usually the name itself, but all profiler steps (`ProfilerStep#1`, `ProfilerStep#2`, …)
+/// share the key `ProfilerStep*`, as in torch, so that they form one row.
 #[derive(Clone, Debug)]
 pub struct Keys {
     ids: Vec<StringId>,
@@ -20,7 +28,7 @@ impl Keys {
             .enumerate()
             .map(|(index, name)| {
                 let id = StringId::from_index(index);
-                if name.starts_with(STEP_PREFIX) {
+                if is_step_event(name) {
                     *step.get_or_insert(id)
                 } else {
                     id
@@ -30,26 +38,22 @@ impl Keys {
         Self { ids }
     }
 
-    /// Returns a name's key: the first name of those that are grouped with it.
+    /// Returns the key of a name, as the id of the name that represents its group.
     ///
     /// # Panics
-    /// When `name` is of another profile.
+    /// If `name` belongs to another profile.
     pub fn key(&self, name: StringId) -> StringId {
         self.ids[name.index()]
     }
 
-    /// Returns the text that is shown for a name's key.
+    /// Returns the text of a name's key.
     pub fn text(name: &str) -> &str {
-        if name.starts_with(STEP_PREFIX) {
-            STEP_KEY
-        } else {
-            name
-        }
+        if is_step_event(name) { STEP_KEY } else { name }
     }
 
-    /// Returns the number of the step that a name stands for, if it stands for one.
+    /// Returns the number of the profiler step that a name denotes, or `None` if it denotes none.
     pub fn step_number(name: &str) -> Option<u64> {
-        name.strip_prefix(STEP_PREFIX)?.parse().ok()
+        step_number(name)
     }
 }
 

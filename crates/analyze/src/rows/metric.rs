@@ -1,51 +1,53 @@
-//! The metrics of events and rows: torch's name of each, its unit, and where it is found among
-//! sums.
+//! The metrics of events and rows: torch's name for each, its unit, and how it is read from sums.
 //!
-//! Tables, sort keys, JSON, columns and the Python rows all follow from this one table.
+//! Tables, sort keys, JSON, data frames and the Python rows are all derived from this one table.
 
 use std::cmp::Ordering;
 use std::convert::Infallible;
 use std::ops::Index;
 
-use mindprof_model::Nanos;
+use crate::rows::micros::{microseconds, nanoseconds};
+use crate::rows::sums::Sums;
 
-use crate::rows::averages::Sums;
-
-/// One number that rows and events have.
+/// A number that every row and every event has.
+///
+/// Sort keys, columns, JSON fields and the attributes of the Python rows are derived from
+/// [`Self::ALL`], so that each name and unit is defined once. The names are those of torch's
+/// `FunctionEventAvg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// The time on the host without the children.
+    /// The CPU time without that of the children.
     SelfCpuTimeTotal,
-    /// The time on the host, children included.
+    /// The CPU time, including that of the children.
     CpuTimeTotal,
-    /// The time on the host per event, children included.
+    /// The mean CPU time per event, including that of the children.
     CpuTime,
-    /// The time on devices without the children's.
+    /// The device time without that of the children.
     SelfDeviceTimeTotal,
-    /// The time on devices, children's included.
+    /// The device time, including that of the children.
     DeviceTimeTotal,
-    /// The time on devices per event, children's included.
+    /// The mean device time per event, including that of the children.
     DeviceTime,
-    /// The memory on the host without the children's.
+    /// The CPU memory without that of the children.
     SelfCpuMemoryUsage,
-    /// The memory on the host, children's included.
+    /// The CPU memory, including that of the children.
     CpuMemoryUsage,
-    /// The memory on devices without the children's.
+    /// The device memory without that of the children.
     SelfDeviceMemoryUsage,
-    /// The memory on devices, children's included.
+    /// The device memory, including that of the children.
     DeviceMemoryUsage,
-    /// The floating-point operations.
+    /// The number of floating-point operations.
     Flops,
     /// The number of events.
     Count,
 }
 
-/// What the numbers of a metric count.
+/// The unit of a metric's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Microseconds, as floating-point numbers.
     Micros,
-    /// Bytes, of which there can be less than none.
+    /// Bytes, negative if more was freed than allocated.
     Bytes,
     /// Floating-point operations.
     Operations,
@@ -54,7 +56,7 @@ pub enum Unit {
 }
 
 impl Metric {
-    /// Every metric, in the order in which sort keys are listed and JSON has them.
+    /// Every metric, in the order of sort keys and JSON fields.
     pub const ALL: [Self; 12] = [
         Self::SelfCpuTimeTotal,
         Self::CpuTimeTotal,
@@ -70,7 +72,7 @@ impl Metric {
         Self::Count,
     ];
 
-    /// Those that are sums, and no means that follow from them, in the order of columns.
+    /// The metrics that are sums rather than means, in the order of columns.
     pub const SUMS: [Self; 10] = [
         Self::Count,
         Self::CpuTimeTotal,
@@ -84,17 +86,17 @@ impl Metric {
         Self::Flops,
     ];
 
-    /// Returns torch's name for it.
+    /// Returns torch's name for the metric.
     pub const fn name(self) -> &'static str {
         self.entry().name
     }
 
-    /// Returns what its numbers count.
+    /// Returns the unit of the metric.
     pub const fn unit(self) -> Unit {
         self.entry().unit
     }
 
-    /// Returns how much of it there is in sums.
+    /// Reads the metric from sums.
     #[inline]
     pub fn of(self, sums: &Sums) -> Amount {
         match self.entry().number {
@@ -153,32 +155,32 @@ impl Metric {
     }
 }
 
-/// What is known of a metric.
+/// The definition of a metric.
 struct Entry {
     name: &'static str,
     unit: Unit,
     number: Number,
 }
 
-/// Where the number of a metric is found.
+/// The way in which a metric is read from sums.
 enum Number {
     Micros(fn(&Sums) -> f64),
     Whole(fn(&Sums) -> i64),
-    /// It is that of another, per event.
+    /// The mean per event of another metric.
     Mean(Metric),
 }
 
-/// How much there is of a metric.
+/// The value of one metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// A whole number: of bytes, operations or events.
+    /// A whole number of bytes, operations or events.
     Whole(i64),
-    /// Any number. Times are microseconds.
+    /// A floating-point number; times are in microseconds.
     Float(f64),
 }
 
 impl Amount {
-    /// Returns it as a floating-point number.
+    /// Returns the value as a floating-point number.
     pub const fn float(self) -> f64 {
         match self {
             Self::Whole(number) => number as f64,
@@ -186,7 +188,7 @@ impl Amount {
         }
     }
 
-    /// Returns it as a whole number.
+    /// Returns the value as a whole number, cutting off any fraction.
     pub const fn whole(self) -> i64 {
         match self {
             Self::Whole(number) => number,
@@ -203,7 +205,10 @@ impl Amount {
     }
 }
 
-/// How much there is of every metric.
+/// The values of all metrics.
+///
+/// Python code may create rows from arbitrary numbers, which need not agree with any recording.
+/// This type holds such rows; rows of a profile are [`Sums`], which convert into it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Amounts([Amount; Metric::ALL.len()]);
 
@@ -220,10 +225,10 @@ impl From<Sums> for Amounts {
 }
 
 impl Amounts {
-    /// Takes the amounts that are sums one by one; means follow from them.
+    /// Reads the metrics that are sums one by one, and computes the means from them.
     ///
     /// # Errors
-    /// When `read` fails.
+    /// If `read` fails.
     pub fn read<E>(mut read: impl FnMut(Metric) -> Result<Amount, E>) -> Result<Self, E> {
         let mut amounts = Self::default();
         for metric in Metric::SUMS {
@@ -238,13 +243,13 @@ impl Amounts {
         Ok(amounts)
     }
 
-    /// Adds others to these.
+    /// Adds other amounts to these, and computes the means anew.
     pub fn add(&mut self, other: &Self) {
         let sum = Self::read(|metric| {
             Ok::<_, Infallible>(match (self[metric], other[metric]) {
                 (Amount::Whole(a), Amount::Whole(b)) => Amount::Whole(a + b),
-                // Own times are sums of whole nanoseconds, however they are told: the total of rows
-                // is the same before and after someone has looked at them.
+                // Self times are sums of whole nanoseconds. Adding them as such keeps the total of
+                // rows the same whether or not they went through floating-point microseconds.
                 (a, b) if is_own_time(metric) => {
                     let [a, b] = [a, b].map(|time| nanoseconds(time.float()));
                     Amount::Float(microseconds(a + b))
@@ -272,7 +277,7 @@ impl Index<Metric> for Amounts {
     }
 }
 
-/// Returns a total per event; of none, zero.
+/// Returns the mean of a total, which is zero if there are no events.
 fn mean(total: Amount, count: i64) -> Amount {
     let per_event = |total: f64| total / count as f64;
     Amount::Float(if count == 0 {
@@ -282,23 +287,12 @@ fn mean(total: Amount, count: i64) -> Amount {
     })
 }
 
-/// Returns a time in microseconds.
-#[inline]
-pub fn microseconds(time: Nanos) -> f64 {
-    time.0 as f64 / 1e3
-}
-
-/// Returns microseconds as whole nanoseconds. What is negative counts as nothing.
-pub fn nanoseconds(microseconds: f64) -> Nanos {
-    Nanos((microseconds * 1e3).round() as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn own_times_are_summed_in_whole_nanoseconds() {
+    fn self_times_are_summed_in_whole_nanoseconds() {
         let own = |micros: f64| {
             let read = |metric| {
                 let is_own = metric == Metric::SelfCpuTimeTotal;

@@ -4,4 +4,7 @@ pub(crate) mod averages;
 pub(crate) mod flops;
 pub(crate) mod keys;
 pub(crate) mod metric;
+pub(crate) mod micros;
 pub(crate) mod shapes;
+pub(crate) mod sum_by_key;
+pub(crate) mod sums;

@@ -2,7 +2,7 @@
 
 use mindprof_model::Input;
 
-/// Returns the dims of a tensor; of everything else, none.
+/// Returns the dimensions of a tensor. Empty if the input is not a tensor.
 pub fn dims<'a>(input: &Input<'a>) -> &'a [u64] {
     match input {
         Input::Tensor { dims, .. } => dims,

@@ -1,8 +1,7 @@
-//! Stacks with what was spent in them: what folded stacks, flame graphs and their kin are drawn
-//! from.
+//! Stacks weighted by time, from which folded stacks, flame graphs and speedscope files are made.
 //!
-//! torch weighs the callers of single events ([`stack_weights`]); a picture wants whole paths, each
-//! once ([`Folded`]).
+//! torch's `export_stacks` weighs the callers of single events ([`stack_weights`]); a flame graph
+//! needs whole paths, each of them once ([`Folded`]).
 
 use std::borrow::Cow;
 
@@ -18,34 +17,36 @@ mod roots;
 #[cfg(test)]
 mod tests;
 
-/// How many levels of a path are written; what is below counts where they end. A line names a whole
-/// path, so that without an end they take room by the square of the depth.
+/// The number of levels of a path that are written; time below counts at the last level.
+///
+/// Each line of a folded file spells out a whole path, so that without a limit the size of the file
+/// would grow with the square of the depth.
 pub const PATH_LEVELS: usize = 500;
 
-/// What a stack is weighed by.
+/// The metric by which stacks are weighted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StackMetric {
-    /// The time on the host without the children.
+    /// The self CPU time.
     #[default]
     SelfCpuTime,
-    /// The time on devices without the children's.
+    /// The self device time.
     SelfDeviceTime,
 }
 
 impl StackMetric {
     /// Returns the weight of an event.
     pub fn of(self, analysis: &Analysis, id: EventId) -> Nanos {
-        let on_host = analysis.device(id) == DeviceKind::Cpu;
+        let on_cpu = analysis.device(id) == DeviceKind::Cpu;
         match self {
             Self::SelfCpuTime => analysis.tree().self_time(id),
-            Self::SelfDeviceTime if on_host => analysis.device_times().own(id),
+            Self::SelfDeviceTime if on_cpu => analysis.device_times().own(id),
             Self::SelfDeviceTime => analysis.profile().event(id).duration,
         }
     }
 }
 
-/// Walks the events that have callers, in the order in which they are shown, with the stack of the
-/// callers and the weight.
+/// Iterates over the events that have a stack, in the order in which they are shown, and yields the
+/// stack and the weight of each.
 pub fn stack_weights(
     analysis: &Analysis,
     metric: StackMetric,
@@ -59,10 +60,12 @@ pub fn stack_weights(
     })
 }
 
-/// The paths of a profile's events, each once, with what was spent at their ends.
+/// The distinct paths of a profile's events, with the time that was spent at the end of each.
 ///
-/// A path is who called, then the scopes inside of each other, then the event. Without stacks it is
-/// the scopes alone. Where there are several processes or threads, it begins with their names.
+/// A path consists of the Python callers, the nested scopes, and the event itself; without stacks
+/// it is the scopes alone. If there are several processes or threads, it begins with their names.
+/// Folded stacks, flame graphs and speedscope files are all written from this one tree, so that
+/// they show the same times.
 ///
 /// ```text
 /// train.py(7): main ── aten::linear ── aten::addmm     3 us
@@ -70,7 +73,7 @@ pub fn stack_weights(
 /// ```
 #[derive(Clone, Debug)]
 pub struct Folded<'a> {
-    /// Those of the profile, and behind them the names of processes and threads.
+    /// The strings of the profile, followed by the names of processes and threads.
     strings: Cow<'a, StringTable>,
     paths: StackTable,
     weights: Vec<Nanos>,
@@ -79,8 +82,8 @@ pub struct Folded<'a> {
 impl<'a> Folded<'a> {
     /// Folds a profile in time linear in the number of its events.
     ///
-    /// Of device time, what devices did by themselves counts where no scope asked for it; the rest
-    /// is its scope's.
+    /// The device time of a kernel counts at the scope that launched it, or at the kernel itself if
+    /// no scope did.
     pub fn build(analysis: &'a Analysis, metric: StackMetric) -> Self {
         let mut paths = Paths::with_roots(analysis);
         let mut weights: Vec<Nanos> = Vec::new();
@@ -100,8 +103,8 @@ impl<'a> Folded<'a> {
         paths.into_folded(weights)
     }
 
-    /// Folds the callers of events alone, without the scopes that they are in and without the names
-    /// of processes and threads.
+    /// Folds only the callers of events, without scopes and without the names of processes and
+    /// threads.
     pub fn of_callers(analysis: &'a Analysis, metric: StackMetric) -> Self {
         let mut paths = Paths::new(analysis);
         let mut weights = vec![Nanos::ZERO];
@@ -112,18 +115,17 @@ impl<'a> Folded<'a> {
             }
             weights[path.index()] = weights[path.index()] + weight;
         }
-        // Of a stack without frames to show there is no path.
+        // A stack without frames to show has no path.
         weights[StackId::NONE.index()] = Nanos::ZERO;
         paths.into_folded(weights)
     }
 
-    /// Returns the texts of the names along paths.
+    /// Returns the table of the names along paths.
     pub fn strings(&self) -> &StringTable {
         &self.strings
     }
 
-    /// Walks the paths that something was spent at the ends of, in the order in which they were
-    /// first met.
+    /// Iterates over the paths that have a weight, in the order in which they first appeared.
     pub fn iter(&self) -> impl Iterator<Item = (StackId, Nanos)> {
         let weights = self.weights.iter().enumerate();
         let spent = weights.filter(|(_, weight)| **weight > Nanos::ZERO);
@@ -133,31 +135,31 @@ impl<'a> Folded<'a> {
     /// Returns the names along a path, outermost first.
     ///
     /// # Panics
-    /// When `path` is of another profile.
+    /// If `path` belongs to another profile.
     pub fn frames(&self, path: StackId) -> Vec<StringId> {
         let mut frames: Vec<StringId> = self.paths.frames(path).collect();
         frames.reverse();
         frames
     }
 
-    /// Returns how many names the longest path has.
+    /// Returns the number of names of the longest path.
     pub fn depth(&self) -> usize {
         self.depths().into_iter().max().unwrap_or(0)
     }
 
-    /// Returns the paths of at most `levels` names, and of those beyond the first level the ones
-    /// that at least `least` was spent on with all below them. What is left out counts where it was
-    /// called from. Takes time linear in the number of paths.
+    /// Removes paths of more than `levels` names, and paths below the first level whose weight,
+    /// including everything below them, is less than `least`. The weight of a removed path is added
+    /// to its caller. Takes time linear in the number of paths.
     ///
     /// ```text
-    /// main 5 ── f 3 ── g 1          of two levels    main 5 ── f 4
+    /// main 5 ── f 3 ── g 1          cut to two levels    main 5 ── f 4
     /// ```
     #[must_use]
     pub fn cut(&self, levels: usize, least: Nanos) -> Self {
         let depths = self.depths();
         let mut wholes = self.weights.clone();
         let callers: Vec<(StackId, StringId)> = self.paths.nodes().collect();
-        // Callers come first, so from the end each whole is complete when it is handed on.
+        // Callers precede their callees, so going backwards each sum is complete when it is added.
         for (index, (caller, _)) in callers.iter().enumerate().rev() {
             let whole = wholes[index + 1];
             wholes[caller.index()] = wholes[caller.index()] + whole;
@@ -193,14 +195,14 @@ impl<'a> Folded<'a> {
         depths
     }
 
-    /// Returns everything that was spent.
+    /// Returns the sum of all weights.
     pub fn total(&self) -> Nanos {
         Nanos(self.weights.iter().map(|weight| weight.0).sum())
     }
 }
 
-/// Returns whether the device time of an event is that of others: a kernel's is its scope's, an
-/// annotation's is that of the kernels under it.
+/// Returns whether the device time of an event is counted at other events: that of a kernel at its
+/// scope, that of a device annotation at the kernels under it.
 fn is_counted_elsewhere(analysis: &Analysis, id: EventId) -> bool {
     match analysis.profile().event(id).category {
         Category::DeviceAnnotation => true,
@@ -213,15 +215,15 @@ fn is_counted_elsewhere(analysis: &Analysis, id: EventId) -> bool {
     }
 }
 
-/// Finds the path of each event. Parents come before their children.
+/// Finds the path of each event. Events arrive in order, so parents precede their children.
 struct Paths<'a> {
     analysis: &'a Analysis,
     strings: Cow<'a, StringTable>,
     table: StackTable,
-    /// What the paths of each thread begin with.
+    /// By thread, the path that all its paths begin with.
     roots: Vec<StackId>,
     of_events: Vec<StackId>,
-    /// The path of each stack's shown frames below a root, where it was asked for.
+    /// By root and stack, the path of the stack's shown frames, as far as it was needed.
     of_stacks: FxHashMap<(StackId, StackId), StackId>,
 }
 
@@ -276,7 +278,7 @@ impl<'a> Paths<'a> {
         let profile = self.analysis.profile();
         let mut callers = Vec::new();
         let mut at = stack;
-        // Only as far as no other stack went, so that each caller is looked at once.
+        // Stop at the first caller that is already known, so that each caller is visited once.
         let mut path = loop {
             if let Some(&known) = self.of_stacks.get(&(root, at)) {
                 break known;

@@ -1,5 +1,4 @@
-//! Stacks: the source line of an event, and folded stacks weighted by time.
+//! Stacks: the source lines of events, and folded stacks weighted by time.
 
 pub(crate) mod folded;
-pub(crate) mod short_times;
 pub(crate) mod source;

@@ -1,7 +1,7 @@
-//! Where events were called from: the stack that is shown for each, and which of its frames.
+//! The stack to show for each event, and which of its frames to show.
 //!
-//! A backward node was called by the engine; what its reader wants to see is the forward line it
-//! belongs to.
+//! A backward node is called by the autograd engine, so its own stack is of no use. It shows the
+//! stack of the forward operator that it belongs to.
 
 use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, StringId};
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ use crate::tree::event_tree::Tree;
 #[cfg(test)]
 mod tests;
 
-/// Frames in which both texts of a pair occur are the framework's own and not shown.
+/// Frames that contain both texts of a pair belong to the framework and are not shown, as in torch.
 const OWN_FRAMES: [(&str, &str); 6] = [
     ("autograd/__init__", "_make_grads"),
     ("autograd/__init__", "backward"),
@@ -23,22 +23,26 @@ const OWN_FRAMES: [(&str, &str); 6] = [
     ("_internal/common_utils", "prof_meth_call"),
 ];
 
-/// Returns whether a frame is shown.
+/// Returns whether a frame is shown, that is, not internal to the framework.
 pub fn is_shown_frame(frame: &str) -> bool {
     !OWN_FRAMES
         .iter()
         .any(|(file, function)| frame.contains(file) && frame.contains(function))
 }
 
-/// The stack that is shown for each event. Empty when that is each event's own.
+/// The stack to show for each event.
+///
+/// Only some events are recorded with a stack: kernels, runtime calls and backward nodes get theirs
+/// from the events that caused them. [`crate::Analysis::stack`] builds this table on first use. It
+/// is empty if every event shows its own stack.
 #[derive(Clone, Debug, Default)]
-pub struct Sources {
+pub(crate) struct Sources {
     stacks: Vec<StackId>,
 }
 
 impl Sources {
-    /// Builds it: what runs inside a backward node takes the stack of the first forward event of
-    /// the same sequence number and thread.
+    /// Finds the stacks. Events inside a backward node take the stack of the first forward event
+    /// with the same sequence number and thread.
     ///
     /// ```text
     /// linear       |-----|                      sequence 7, stack train.py(12)
@@ -46,14 +50,14 @@ impl Sources {
     /// TBackward0               |-------|        sequence 7, backward: shows train.py(12)
     ///   aten::t                  |--|           inside it: shows train.py(12)
     /// ```
-    pub fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
+    pub(crate) fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
         if profile.stacks().is_empty() || profile.events().iter().all(shows_its_own) {
             return Self::default();
         }
         let backward = backward_parents(profile, tree);
         let own = own_stacks(profile, tree, correlation);
         let mut forwards: Forwards<StackId> = Forwards::default();
-        // Of each node, what was found when it came by.
+        // By backward node, the stack that was found for it.
         let mut found: FxHashMap<EventId, StackId> = FxHashMap::default();
         let mut stacks = own;
         for (index, event) in profile.events().iter().enumerate() {
@@ -77,7 +81,7 @@ impl Sources {
     }
 
     /// Returns the stack to show for an event.
-    pub fn stack(&self, profile: &Profile, id: EventId) -> StackId {
+    pub(crate) fn stack(&self, profile: &Profile, id: EventId) -> StackId {
         match self.stacks.get(id.index()) {
             Some(&stack) => stack,
             None => profile.event(id).stack,
@@ -85,14 +89,14 @@ impl Sources {
     }
 }
 
-/// Returns whether an event shows the stack it was called from, if no other one is a backward node.
+/// Returns whether an event shows its recorded stack, provided that it is not inside a backward node.
 fn shows_its_own(event: &Event) -> bool {
     let is_known = event.stack != StackId::NONE || event.category == Category::PythonFunction;
     is_known && event.scope != ScopeKind::Backward
 }
 
-/// Returns the stack that each event was called from. One that has none takes that of what it ran
-/// inside of, or of the scope that asked for it. Parents come before their children.
+/// Returns the stack that each event was called from. An event without a stack takes that of its
+/// parent, or of the scope that launched it. Parents precede their children.
 fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<StackId> {
     let mut stacks: Vec<StackId> = profile.events().iter().map(|event| event.stack).collect();
     for (index, event) in profile.events().iter().enumerate() {
@@ -103,8 +107,8 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
         let owner = correlation.owner(id);
         let of_owner = owner.map(|owner| stacks[owner.index()]);
         let found = match event.category {
-            // The operator that made the call knows where from; a range only knows its own
-            // beginning.
+            // The stack of an operator is where the call was made; that of a range is only where
+            // the range began.
             Category::Runtime => {
                 let caller = runtime_caller(profile, tree, id);
                 let of_caller = caller.map(|caller| inside(profile, caller, &stacks));
@@ -113,7 +117,7 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
                     Some(_) | None => of_caller.or(of_owner),
                 }
             }
-            // What a device does runs anywhere: where it was launched is what there is to know.
+            // A kernel has no callers on its device; its launch has.
             Category::Kernel => {
                 let launch = correlation.launch(profile, id);
                 of_owner.or_else(|| Some(stacks[launch?.index()]))
@@ -131,17 +135,16 @@ fn own_stacks(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Vec<
     stacks
 }
 
-/// Returns the event that a call into the runtime was made from: the nearest operator or Python
-/// function around it. A user's range only says where it was opened, so it speaks where there is
-/// nothing else.
+/// Returns the event that a runtime call was made from: the nearest operator or Python function
+/// around it, or else the nearest range, whose stack is only where the range began.
 fn runtime_caller(profile: &Profile, tree: &Tree, id: EventId) -> Option<EventId> {
     let around = || std::iter::successors(tree.parent(id), |&at| tree.parent(at));
     let calls = |id: &EventId| profile.event(*id).category != Category::Annotation;
     around().find(calls).or_else(|| around().next())
 }
 
-/// Returns the stack of what an event calls, which is longer than its own if it is a Python
-/// function.
+/// Returns the stack of an event's callees, which is one frame longer than its own if the event is a
+/// Python function call.
 fn inside(profile: &Profile, caller: EventId, stacks: &[StackId]) -> StackId {
     let event = profile.event(caller);
     if event.category != Category::PythonFunction {
@@ -151,7 +154,7 @@ fn inside(profile: &Profile, caller: EventId, stacks: &[StackId]) -> StackId {
     found.unwrap_or(StackId::NONE)
 }
 
-/// Returns the nearest backward node that each event is or runs inside of. Parents come before
+/// Returns, for each event, the nearest backward node that it is or runs inside. Parents precede
 /// their children.
 fn backward_parents(profile: &Profile, tree: &Tree) -> Vec<Option<EventId>> {
     let mut found: Vec<Option<EventId>> = Vec::with_capacity(profile.events().len());
@@ -167,7 +170,7 @@ fn backward_parents(profile: &Profile, tree: &Tree) -> Vec<Option<EventId>> {
     found
 }
 
-/// Gives stacks that agree in their first frames the same number.
+/// Numbers stacks by their innermost frames, so that stacks which agree in these share a number.
 #[derive(Debug)]
 pub(crate) struct Prefixes {
     depth: usize,
@@ -186,7 +189,7 @@ impl Prefixes {
         }
     }
 
-    /// Returns the number of the first shown frames of `stack`.
+    /// Returns the number of the innermost shown frames of `stack`.
     pub(crate) fn number(&mut self, profile: &Profile, stack: StackId) -> u32 {
         let known = self.by_stack[stack.index()];
         if known != UNSEEN {
@@ -200,7 +203,7 @@ impl Prefixes {
     }
 }
 
-/// Walks the frames of a stack that are shown, innermost first.
+/// Iterates over the frames of a stack that are shown, innermost first.
 pub fn shown_frames(profile: &Profile, stack: StackId) -> impl Iterator<Item = StringId> {
     let frames = profile.stacks().frames(stack);
     frames.filter(|&frame| is_shown_frame(profile.strings().text(frame)))

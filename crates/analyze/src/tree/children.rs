@@ -1,19 +1,22 @@
-//! The tree from above: which events an event called, in start order.
+//! The children of each event: the event tree, read from parents to children.
 
 use mindprof_model::EventId;
 
 use crate::tree::event_tree::Tree;
 
-/// The children of each event. Takes 8 bytes per event.
+/// The children of each event in start order, in 8 bytes per event.
+///
+/// [`Tree`] stores only parents, which is all that sums need. Callers that walk down the tree get
+/// this index from [`crate::Analysis::children`].
 #[derive(Clone, Debug, Default)]
 pub struct Children {
-    /// Where the children of each event begin among all; one more entry than events.
+    /// The position in `ids` of each event's first child, with one more entry at the end.
     begins: Vec<u32>,
     ids: Vec<EventId>,
 }
 
 impl Children {
-    /// Builds it in time linear in the number of events. Duplicates that were merged are no one's
+    /// Builds the index in time linear in the number of events. Merged duplicates are nobody's
     /// children.
     pub fn build(tree: &Tree) -> Self {
         let ids = || (0..tree.len()).map(EventId::from_index);
@@ -45,7 +48,7 @@ impl Children {
     /// Returns the children of an event.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// If `id` belongs to another profile.
     pub fn of(&self, id: EventId) -> &[EventId] {
         let [begin, end] = [id.index(), id.index() + 1].map(|at| self.begins[at] as usize);
         &self.ids[begin..end]

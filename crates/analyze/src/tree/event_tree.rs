@@ -1,41 +1,43 @@
-//! Which event called which: parents, self times, and duplicates that are merged into their
-//! parents.
+//! The event tree: parents, self times, and duplicates that are merged into their parents.
 //!
-//! The events of a profile lie in start order, longest first, so one walk with a stack of open
+//! The events of a profile are sorted by start, longest first, so one pass with a stack of open
 //! events per thread finds every parent.
 
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile};
 
 use crate::links::correlate::Correlation;
 use crate::rows::keys::Keys;
-use crate::stacks::short_times::ShortTimes;
+use crate::tree::short_times::ShortTimes;
 
 #[cfg(test)]
 mod tests;
 
 const NONE: u32 = u32::MAX;
 
-/// The tree of a profile's host events. Takes 8 bytes per event, 9 where some stand apart.
+/// The tree of a profile's CPU events.
 ///
-/// Events of devices, asynchronous ones and hidden ones stand outside: they have no parent, no
-/// children and no self time.
+/// Recordings and trace files hold only intervals. Self times, totals, stacks and memory all need
+/// to know which event ran inside which, so [`crate::Analysis`] builds the tree first. Device
+/// events, asynchronous events and hidden events are outside the tree: they have no parent, no
+/// children and no self time. The tree takes 8 bytes per event, or 9 if some events are outside or
+/// merged.
 #[derive(Clone, Debug)]
 pub struct Tree {
     parents: Vec<u32>,
     self_times: ShortTimes,
-    /// Where each event stands; empty while all are inside.
+    /// The place of each event; empty as long as all are inside.
     places: Vec<Place>,
-    /// How many events are hidden or merged.
+    /// The number of events that are hidden or merged.
     not_shown: usize,
     merged: usize,
 }
 
-/// Where an event stands.
+/// Whether an event is a node of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Place {
     Inside,
-    /// A duplicate that its parent stands for.
+    /// A duplicate that is represented by its parent.
     Merged,
     Outside,
 }
@@ -43,8 +45,8 @@ enum Place {
 impl Tree {
     /// Builds the tree in time linear in the number of events.
     ///
-    /// On each thread the parent of an event is the nearest earlier event that is still open at its
-    /// start and does not end before it:
+    /// The parent of an event is the nearest earlier event of its thread that is still open when it
+    /// starts and does not end before it:
     ///
     /// ```text
     /// time  0    10   20   30   40   50   60   70   80   90
@@ -54,11 +56,11 @@ impl Tree {
     /// d                              |---------|               in a
     /// e                                   |---------|          in a: d ends before it
     /// f                                         |--|           in e: e hides d
-    /// self  a: what b, d and e leave uncovered; where d and e overlap counts once
+    /// self  a: the time that b, d and e leave uncovered; the overlap of d and e counts once
     /// ```
     ///
-    /// An event that is its parent's only child and has its key is merged into the parent, which
-    /// takes over its children. A Python function that calls itself is no duplicate:
+    /// An event that is its parent's only child and has the same key is merged into the parent,
+    /// which adopts its children. A Python function that calls itself is not a duplicate:
     ///
     /// ```text
     /// x     |---------------------|          x     |---------------------|
@@ -105,51 +107,51 @@ impl Tree {
         tree
     }
 
-    /// Returns the number of events, those outside included.
+    /// Returns the number of events, including those outside the tree.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
 
-    /// Returns whether there is no event.
+    /// Returns whether the profile has no events.
     pub fn is_empty(&self) -> bool {
         self.parents.is_empty()
     }
 
     /// Returns whether no event is hidden or merged into another.
-    pub const fn shows_all(&self) -> bool {
+    pub(crate) const fn shows_all(&self) -> bool {
         self.not_shown == 0
     }
 
-    /// Returns the event that `id` ran inside of.
+    /// Returns the event that `id` ran inside, or `None` if it is a root or outside the tree.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// If `id` belongs to another profile.
     pub fn parent(&self, id: EventId) -> Option<EventId> {
         let parent = self.parents[id.index()];
         (parent != NONE).then(|| EventId::from_raw(parent))
     }
 
-    /// Returns the time that `id` did not spend inside its children.
+    /// Returns the duration of `id` without the time that its children cover.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// If `id` belongs to another profile.
     #[inline]
     pub fn self_time(&self, id: EventId) -> Nanos {
         self.self_times.at(id.index())
     }
 
-    /// Returns whether `id` was a duplicate that its parent stands for.
+    /// Returns whether `id` is a duplicate that was merged into its parent.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// If `id` belongs to another profile.
     pub fn is_merged(&self, id: EventId) -> bool {
         self.place(id.index()) == Place::Merged
     }
 
-    /// Returns whether `id` stands outside of the tree: on a device, asynchronous or hidden.
+    /// Returns whether `id` is outside the tree: on a device, asynchronous or hidden.
     ///
     /// # Panics
-    /// When `id` is of another profile.
+    /// If `id` belongs to another profile.
     pub fn is_outside(&self, id: EventId) -> bool {
         self.place(id.index()) == Place::Outside
     }
@@ -164,7 +166,7 @@ impl Tree {
         }
     }
 
-    /// Adds the next event, whose self time is `duration` until it has children.
+    /// Adds the next event. Its self time is `duration` until children are subtracted.
     #[inline]
     fn push(&mut self, parent: u32, duration: Nanos, place: Place) {
         self.parents.push(parent);
@@ -181,14 +183,14 @@ impl Tree {
 
     fn set_place(&mut self, index: usize, place: Place) {
         if self.places.len() <= index {
-            // To the end at once: where one event stands apart, others do.
+            // Grow to the full length at once: if one event is outside, more will follow.
             let events = self.parents.capacity().max(index + 1);
             self.places.resize(events, Place::Inside);
         }
         self.places[index] = place;
     }
 
-    /// Takes the innermost open event off `stack`: all its children are known now, and final.
+    /// Pops the innermost open event off `stack`, now that all its children are known.
     fn close(&mut self, stack: &mut Vec<Open>) {
         let Some(open) = stack.last_mut() else { return };
         let is_duplicate = |child: &Closed| open.merges && child.key == open.key;
@@ -212,8 +214,9 @@ impl Tree {
         stack.truncate(stack.len() - 1);
     }
 
-    /// Parents come before their children, so a parent's own parent is settled when it is asked
-    /// for.
+    /// Moves the children of merged events to the parents of those.
+    ///
+    /// Parents precede their children, so the parent of a merged event is final when it is read.
     fn adopt_children_of_merged(&mut self) {
         for index in 0..self.parents.len() {
             let parent = self.parents[index];
@@ -229,7 +232,7 @@ fn is_candidate(profile: &Profile, event: &Event) -> bool {
     !outside && profile.threads()[event.thread.index()].device == DeviceKind::Cpu
 }
 
-/// An event on the stack of its thread, while its children are being met.
+/// An event on the stack of its thread, while its children are collected.
 #[derive(Clone, Debug)]
 struct Open {
     index: u32,
@@ -244,7 +247,7 @@ struct Open {
     only_child: Option<Closed>,
 }
 
-/// What a parent needs to know of its only child in order to take its place.
+/// The facts about an only child that its parent needs in order to absorb it.
 #[derive(Clone, Copy, Debug)]
 struct Closed {
     index: u32,
@@ -272,7 +275,7 @@ impl Open {
         event.start < self.end && event.end() <= self.end
     }
 
-    /// Children come in start order, so what they cover together grows at its end only.
+    /// Adds a child. Children arrive in start order, so the covered time grows only at its end.
     fn cover(&mut self, child: &Event) {
         let from = child.start.max(self.covered_until);
         self.covered = self.covered + child.end().saturating_sub(from);

@@ -1,46 +1,52 @@
-//! Lanes: where events of one thread overlap without nesting, they are moved apart, so that every
-//! lane nests.
+//! Lanes: events of one thread that overlap without nesting are moved apart, so that the events of
+//! every lane nest.
 //!
-//! Viewers drop or misdraw events that cross others on their track. Writers ask here which lane
-//! each event goes on; lane zero is the thread's own track.
+//! Viewers drop or misdraw events that cross others on their track. Writers of trace files ask
+//! [`Lanes`] for the lane of each event; lane zero is the thread's own track.
 
 use std::cmp::Reverse;
 
 use mindprof_model::{Category, Event, EventId, Flags, Nanos, Profile, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// How many overflow tracks of a thread are tried before another is opened: enough for real
-/// overlaps, and few enough for a file in which everything overlaps.
+/// The number of overflow tracks of a thread that are tried before another one is opened: enough
+/// for real overlaps, and few enough to stay fast for a file in which everything overlaps.
 const TRIED_LANES: usize = 64;
 
-/// Which lane each event of a profile lies on. Any two events of a lane are apart or one lies
-/// within the other.
+/// The lane of each event of a profile.
+///
+/// Any two events of one lane are either disjoint or nested, which is what trace viewers require of
+/// a track. Most profiles need no lane beyond each thread's own, so only the events that were moved
+/// are stored.
 #[derive(Clone, Debug, Default)]
 pub struct Lanes {
     overflow: Vec<OverflowTrack>,
-    /// The events that are not on their thread's own lane, with the number of the overflow track.
+    /// The events that are not on their thread's own lane, with the position of the overflow track.
     moved: FxHashMap<EventId, u32>,
 }
 
-/// A lane beside a thread's own, which is drawn as a track of its own.
+/// An additional lane of a thread, drawn as a separate track.
+///
+/// Writers of trace files name such tracks after the thread, so that a reader can put the events
+/// back on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OverflowTrack {
     /// The thread that the events ran on.
     pub thread: ThreadId,
-    /// How many lanes of the thread come before this one, its own included.
+    /// The number of the thread's lanes before this one, including the thread's own.
     pub number: usize,
 }
 
 impl Lanes {
-    /// Puts the events on lanes by their own times. See [`Self::build_with`].
+    /// Assigns the events to lanes by their recorded times. See [`Self::build_with`].
     pub fn build(profile: &Profile) -> Self {
         Self::build_with(profile, |event| (event.start, event.end()))
     }
 
-    /// Puts the events on lanes by the times at which they are going to be drawn.
+    /// Assigns the events to lanes by the intervals at which they are going to be drawn.
     ///
-    /// Of two that cross, the user's range moves and the call stays, so that calls keep their
-    /// callers around them; of two of a kind the later one moves.
+    /// If a range and a call cross, the range moves and the call stays, so that calls keep their
+    /// callers around them. If two ranges or two calls cross, the later one moves.
     ///
     /// ```text
     /// thread   range |-----------|            lane 0   a |----|  b |------|
@@ -60,10 +66,10 @@ impl Lanes {
         &self.overflow
     }
 
-    /// Returns the position in [`Self::overflow`] of the lane of an event; none if it is on its
-    /// thread's own.
+    /// Returns the position of an event's lane in [`Self::overflow`], or `None` if the event is on
+    /// its thread's own lane.
     pub fn moved_to(&self, id: EventId) -> Option<usize> {
-        // Most profiles move nothing, and then nothing is looked up.
+        // Most profiles move nothing; skip hashing then.
         if self.moved.is_empty() {
             return None;
         }
@@ -71,11 +77,11 @@ impl Lanes {
     }
 }
 
-/// A walk over the events in the order in which they are drawn.
+/// The events in the order in which they are drawn.
 struct Walk<'a, I> {
     profile: &'a Profile,
     interval: I,
-    /// The order, where it is not that of the profile.
+    /// The order, if it differs from that of the profile.
     order: Option<Vec<EventId>>,
 }
 
@@ -111,8 +117,8 @@ impl<'a, I: Fn(&Event) -> (Nanos, Nanos)> Walk<'a, I> {
         })
     }
 
-    /// Puts each event on the first lane of its thread that takes it; those in `apart` on overflow
-    /// tracks only.
+    /// Puts each event on the first lane of its thread that it fits on. Events in `apart` go on
+    /// overflow tracks only.
     fn place(&self, apart: &FxHashSet<EventId>) -> Lanes {
         let mut lanes = Lanes::default();
         let threads = self.profile.threads().len();
@@ -142,7 +148,7 @@ impl<'a, I: Fn(&Event) -> (Nanos, Nanos)> Walk<'a, I> {
         lanes
     }
 
-    /// Returns the ranges that end while a call goes on which began within them.
+    /// Returns the ranges that end during a call which began inside them.
     fn crossing_ranges(&self) -> FxHashSet<EventId> {
         let mut crossing = FxHashSet::default();
         let mut threads: Vec<Vec<(Nanos, EventId)>> = Vec::new();
@@ -167,7 +173,7 @@ impl<'a, I: Fn(&Event) -> (Nanos, Nanos)> Walk<'a, I> {
     }
 }
 
-/// Returns whether an event is a span that someone drew around calls, and no call itself.
+/// Returns whether an event is a range around calls rather than a call.
 fn is_range(event: &Event) -> bool {
     match event.category {
         Category::Annotation | Category::DeviceAnnotation => true,
@@ -179,15 +185,15 @@ fn is_range(event: &Event) -> bool {
     }
 }
 
-/// A lane while events are put on it.
+/// A lane to which events are being added.
 #[derive(Clone, Debug, Default)]
 struct OpenLane {
-    /// The ends of the events that are open at the present moment, outermost first.
+    /// The ends of the events that are currently open, outermost first.
     ends: Vec<Nanos>,
 }
 
 impl OpenLane {
-    /// Takes an event if it fits into what is still open.
+    /// Adds an event if it fits into the innermost open one. Returns whether it does.
     fn take(&mut self, start: Nanos, end: Nanos) -> bool {
         while self.ends.pop_if(|open| *open <= start).is_some() {}
         let fits = self.ends.last().is_none_or(|open| end <= *open);
@@ -277,7 +283,7 @@ mod tests {
         (category, 0_usize..3, 2_u64..60, 0_u64..20)
     }
 
-    /// What is drawn of an event: a device's ranges are widened.
+    /// Returns the drawn interval of an event; ranges of devices are widened.
     fn drawn(event: &Event) -> (Nanos, Nanos) {
         let margin = Nanos(u64::from(event.category == Category::DeviceAnnotation));
         (event.start.saturating_sub(margin), event.end() + margin)

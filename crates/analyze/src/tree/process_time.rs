@@ -1,12 +1,12 @@
-//! How long a process was inside of anything that was recorded, rather than between.
+//! The time that a process spent inside recorded events, as opposed to between them.
 
 use mindprof_model::{DeviceKind, EventId, Nanos};
 use rustc_hash::FxHashSet;
 
 use crate::analysis::Analysis;
 
-/// Returns how long the host's threads of a process were in events other than those of these names:
-/// what lies in another counts once, threads add up.
+/// Returns the CPU time of a process that recorded events cover, ignoring events whose name is in
+/// `without`. Nested events count once; the times of several threads add up.
 ///
 /// ```text
 /// left out   |-----------------------|
@@ -23,7 +23,7 @@ pub fn process_time(analysis: &Analysis, process: u64, without: &[&str]) -> Nano
         let thread = &profile.threads()[thread];
         thread.device == DeviceKind::Cpu && thread.process == process
     };
-    // What is around an event comes before it.
+    // Parents precede their children, so the parent's entry is final.
     let mut is_covered = vec![false; profile.events().len()];
     let mut time = Nanos::ZERO;
     for (index, event) in profile.events().iter().enumerate() {
@@ -48,7 +48,7 @@ mod tests {
     // outer      |---------|  |-|         10..60, 70..80
     // inner         |---|                 20..50
     #[test]
-    fn what_lies_in_another_counts_once() {
+    fn nested_events_count_once() {
         let profile = Timeline::draw(|time| {
             time.scope("step", |time| {
                 time.idle(10);

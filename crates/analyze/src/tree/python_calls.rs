@@ -1,28 +1,34 @@
-//! Numbers for the calls of Python functions: which call is which, which one made it, and of which
-//! module it is.
+//! Numbers of Python function calls, as trace files need them: the call's own number, that of its
+//! caller, and that of the `nn.Module` instance that is called.
 
 use mindprof_model::{Category, Event, EventId, Nanos, Profile, StackId, module_number};
 use rustc_hash::FxHashMap;
 
-/// The numbers of one call of a Python function.
+/// The numbers of one Python function call.
+///
+/// torch's traces identify calls by number (`Python id`, `Python parent id`, `Python module id`).
+/// Profiles do not store the numbers; [`PythonCalls`] derives them from the nesting of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PythonCall {
-    /// The number of the call, from one in start order.
+    /// The number of the call, counted from one in start order.
     pub number: u32,
-    /// The number of the call that it was made from.
+    /// The number of the calling function's call, if it was recorded.
     pub caller: Option<u32>,
-    /// Which instance of its class the module is, of a call of one.
+    /// The number of the module instance among those of its class, if the call is of a module.
     pub module: Option<u32>,
-    /// Whether the innermost frame of its stack is the line that it was made from, and not just
-    /// the name of its caller.
+    /// Whether the innermost frame of its stack is the calling line, and not only the name of its
+    /// caller.
     pub has_line: bool,
 }
 
-/// The calls of Python functions that are going on while the events go by in start order.
+/// Assigns numbers to Python function calls, which are passed in start order.
+///
+/// It tracks the calls that are open on each thread. Writers of trace files use it in a single pass
+/// over the events; [`Self::collect`] numbers all calls at once.
 #[derive(Clone, Debug)]
 pub struct PythonCalls {
     last: u32,
-    /// By thread, the calls that have not ended, the outermost first.
+    /// By thread, the calls that have not ended, outermost first.
     open: Vec<Vec<OpenCall>>,
 }
 
@@ -30,12 +36,12 @@ pub struct PythonCalls {
 struct OpenCall {
     end: Nanos,
     number: u32,
-    /// The stack that whatever it calls has, where the profile holds it.
+    /// The stack of its callees, if the profile contains it.
     inside: Option<StackId>,
 }
 
 impl PythonCalls {
-    /// Makes the numbers of a profile, before its first event.
+    /// Starts before the first event of a profile.
     pub fn new(profile: &Profile) -> Self {
         Self {
             last: 0,
@@ -43,7 +49,7 @@ impl PythonCalls {
         }
     }
 
-    /// Returns the numbers of all calls.
+    /// Returns the numbers of all calls of a profile.
     pub fn collect(profile: &Profile) -> FxHashMap<EventId, PythonCall> {
         let mut calls = Self::new(profile);
         let events = profile.events().iter().enumerate();
@@ -53,8 +59,10 @@ impl PythonCalls {
             .collect()
     }
 
-    /// Returns the numbers of the next call: its caller is the innermost call around it that leads
-    /// to its stack, else the innermost one. A call without a stack is called by nobody.
+    /// Returns the numbers of the next call.
+    ///
+    /// The caller is the innermost open call whose callees have the call's stack, or else the
+    /// innermost call around it. A call without a stack has no caller.
     ///
     /// ```text
     /// 1 |------------------|      caller of 2: 1, of 3: 2, of 4: 1

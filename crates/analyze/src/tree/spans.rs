@@ -1,19 +1,19 @@
-//! When certain events ran, one by one: a mean hides that the first took all the time.
+//! The time spans of single events. A mean would hide that the first of them took all the time.
 
 use mindprof_model::{DeviceKind, Nanos, Profile, Thread};
 
-/// When an event began and ended, and where it ran.
+/// The begin, end and thread of one event, as [`spans`] returns them.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
-    /// When it began.
+    /// The time at which it began.
     pub begin: Nanos,
-    /// When it ended.
+    /// The time at which it ended.
     pub end: Nanos,
-    /// Where it ran.
+    /// The thread that it ran on.
     pub thread: &'a Thread,
 }
 
-/// Returns the spans of the host's events whose names begin so, in the order in which they began.
+/// Returns the spans of the CPU events whose names begin with `prefix`, in start order.
 pub fn spans<'a>(profile: &'a Profile, prefix: &str) -> Vec<Span<'a>> {
     let strings = profile.strings().iter();
     let is_wanted: Vec<bool> = strings.map(|name| name.starts_with(prefix)).collect();
@@ -39,7 +39,7 @@ mod tests {
     // other            |----|           60..100
     // wait#b            |--|            70..90
     #[test]
-    fn events_come_in_their_order_with_those_inside_of_others() {
+    fn spans_are_in_start_order_and_include_nested_events() {
         let profile = Timeline::draw(|time| {
             time.scope("wait#a", |time| time.idle(50));
             time.idle(10);

@@ -1,11 +1,11 @@
-//! A profile without the calls of Python functions, in which ranges have the time of the calls in
-//! them as their own.
+//! Copies of a profile without Python function calls, whose time thereby becomes self time of the
+//! ranges around them.
 
 use mindprof_model::{Category, Event, EventId, Nanos, Part, Profile, Selection};
 
 use crate::analysis::Analysis;
 
-/// Copies a profile without the calls of Python functions.
+/// Copies a profile without its Python function calls.
 ///
 /// ```text
 /// range |----------------|           range |----------------|   self: all but op
@@ -14,15 +14,16 @@ use crate::analysis::Analysis;
 /// ```
 ///
 /// # Panics
-/// Never: what is kept names what the profile holds.
+/// Never: the copy has all tables of the profile, so every id stays valid.
 pub fn without_calls(profile: &Profile) -> Profile {
     selected(profile, None)
 }
 
-/// As [`without_calls`], with the stacks that events take from the calls around them.
+/// Copies a profile without its Python function calls, and gives each event the stack that it
+/// would show with them.
 ///
 /// # Panics
-/// Never, as above.
+/// Never, for the same reason as [`without_calls`].
 pub fn stacks_without_calls(analysis: &Analysis) -> Profile {
     selected(analysis.profile(), Some(analysis))
 }
@@ -30,11 +31,11 @@ pub fn stacks_without_calls(analysis: &Analysis) -> Profile {
 fn selected(profile: &Profile, stacks: Option<&Analysis>) -> Profile {
     let part = Part::selected(profile, Nanos::ZERO, &mut AllButCalls { stacks });
     part.into_profile()
-        .expect("what is kept names what the profile holds")
+        .expect("the selection has all tables of the profile")
 }
 
 struct AllButCalls<'a> {
-    /// What knows the stacks of events, if they are to be kept.
+    /// The source of the events' stacks, if they are to be kept.
     stacks: Option<&'a Analysis>,
 }
 
@@ -62,7 +63,7 @@ mod tests {
     // call    |-------|    10..90
     // op        |--|       20..50
     #[test]
-    fn the_time_of_calls_is_that_of_the_range_around_them() {
+    fn the_time_of_calls_becomes_self_time_of_the_range_around_them() {
         let mut part = Part::new();
         let thread = part.add_thread(Thread {
             process: 1,

@@ -60,7 +60,7 @@ fn shaped(operators: &[(&str, u64, usize)]) -> Profile {
 }
 
 #[test]
-fn rows_come_by_the_size_of_their_change() {
+fn rows_are_sorted_by_the_size_of_their_change() {
     let before = drawn(&[("same", 50), ("slower", 10), ("faster", 40), ("gone", 5)]);
     let after = drawn(&[("slower", 30), ("same", 50), ("new", 7), ("faster", 10)]);
     let diff = diff(&before, &after, DiffOptions::default());
@@ -247,7 +247,7 @@ fn addresses_of_objects_do_not_keep_python_functions_apart() {
 }
 
 #[test]
-fn what_grew_most_is_named() {
+fn the_side_that_grew_most_is_found() {
     let (before, after) = (drawn(&[("mm", 10)]), drawn(&[("mm", 15)]));
     let growth = |measure| {
         let options = DiffOptions {

@@ -2,12 +2,11 @@
 
 use mindprof_analyze::{Analysis, Item, event_number, microseconds};
 use mindprof_answers::Steps;
-use mindprof_model::{Category, DeviceKind, EventId, ThreadId};
+use mindprof_model::{Category, DeviceKind, EventId, ThreadId, activity_name};
 
 use super::texts::TextColumn;
 use super::{Column, Values, column};
 use crate::place::Place;
-use mindprof_trace::category_name;
 
 /// The columns while they are filled.
 pub(super) struct EventColumns<'a> {
@@ -86,7 +85,7 @@ impl<'a> EventColumns<'a> {
             return;
         };
         let event = profile.event(id);
-        let name = category_name(
+        let name = activity_name(
             event.category,
             profile.name(event),
             self.analysis.accelerator(),

@@ -7,8 +7,7 @@
 
 use mindprof_analyze::{FlowKind, FlowSide, Item, Keys, event_number};
 use mindprof_formats::external_id;
-use mindprof_model::{Category, Flags};
-use mindprof_trace::category_name;
+use mindprof_model::{Category, Flags, activity_name};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -91,7 +90,7 @@ impl FunctionEvent {
         let (_, event) = self.recorded()?;
         let analysis = self.analysis();
         let name = analysis.profile().name(event);
-        Some(category_name(event.category, name, analysis.accelerator()))
+        Some(activity_name(event.category, name, analysis.accelerator()))
     }
 
     #[getter]

@@ -127,7 +127,7 @@ impl FunctionEvent {
     }
 
     fn step(&self, moment: Nanos) -> u64 {
-        self.analysis().step_numbers().at(moment)
+        self.store.get().analyzed.steps().at(moment)
     }
 
     /// Returns the number that the system has for the thread.

@@ -41,7 +41,7 @@ impl FunctionEvent {
 
     #[getter(step)]
     fn step_number(&self) -> u64 {
-        self.analysis().step_numbers().at(self.interval().0)
+        self.store.get().analyzed.steps().at(self.interval().0)
     }
 }
 

@@ -17,8 +17,8 @@ use pyo3::ffi::{self, PyFrameObject, PyObject};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+use super::interned::CallNames;
 use super::thread_state;
-use crate::py_cache::interned_names;
 
 /// What the interpreter calls at every call and return.
 pub(super) type Hook =
@@ -66,7 +66,7 @@ static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
 
 /// Looks the functions up. Returns false if this system or interpreter does not have them, and
 /// calls cannot be followed.
-pub(crate) fn is_supported() -> bool {
+pub(super) fn is_supported() -> bool {
     INTERPRETER.get_or_init(Interpreter::find).is_some()
 }
 
@@ -300,7 +300,7 @@ impl<'py> Frame<'py> {
     fn instruction_by_name(self) -> c_int {
         let position = self
             .object()
-            .getattr(interned_names(self.py()).frame_instruction.bind(self.py()));
+            .getattr(CallNames::get(self.py()).frame_instruction.bind(self.py()));
         position
             .and_then(|position| position.extract())
             .unwrap_or(-1)
@@ -329,7 +329,7 @@ impl<'py> Frame<'py> {
         }
         let locals = self
             .object()
-            .getattr(interned_names(self.py()).frame_locals.bind(self.py()));
+            .getattr(CallNames::get(self.py()).frame_locals.bind(self.py()));
         let name = PyString::new(self.py(), name.to_str().ok()?);
         locals.and_then(|locals| locals.get_item(name)).ok()
     }

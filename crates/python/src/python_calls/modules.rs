@@ -1,8 +1,8 @@
-//! Modules of the host: which function calls them, and the numbers of those that were called.
+//! Modules of the framework: the function that calls them, and the names of those that were called.
 //!
-//! A module is `nn.Module: Linear_0`, counted by class in the order of first calls. It is told
-//! apart by a weak reference, so that it may die and another take its address. With its first call
-//! its parameters become known to the recorder.
+//! A module is named `nn.Module: Linear_0`, numbered by class in the order of first calls. It is
+//! identified by a weak reference, because another module may get its address after it dies. Its
+//! parameters are reported to the recorder at its first call.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,8 +14,7 @@ use rustc_hash::FxHashMap;
 use super::interpreter::Frame;
 use crate::tensor_roles::note_module;
 
-/// The code of the functions that call modules. They are of classes that live as long as the
-/// process.
+/// Code objects of the functions that call modules. Their classes live as long as the process.
 static CALLERS: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
@@ -27,17 +26,17 @@ struct Known {
     counts: FxHashMap<String, u64>,
 }
 
-/// Says that `code` is of a function that calls the module it is given as `self`.
+/// Registers `code` as the code of a function that calls the module it receives as `self`.
 pub(super) fn add_caller(code: Bound<'_, PyAny>) {
     lock(&CALLERS).push(code.unbind());
 }
 
-/// Returns whether `code` is of a function that calls modules.
+/// Returns whether `code` is the code of a registered function.
 pub(super) fn are_called_by(code: &Bound<'_, PyAny>) -> bool {
     lock(&CALLERS).iter().any(|caller| caller.is(code))
 }
 
-/// Forgets all modules: the next recording counts anew.
+/// Forgets all modules, so that the next recording starts numbering at zero.
 pub(super) fn release() {
     let known = lock(&KNOWN).take();
     drop(known);
@@ -50,9 +49,9 @@ pub(super) fn name(frame: Frame<'_>) -> Option<Name> {
     if let Some(name) = find(&module, address) {
         return Some(name);
     }
-    // Before the lock is taken: making an object can run finalizers, and those any code.
+    // Done before the lock is taken: creating an object can run finalizers, and those any code.
     note_module(&module);
-    // Not by `str`, which answers signals: their exceptions would be lost here.
+    // Not by `str`, which runs signal handlers: their exceptions would be lost here.
     let class = module
         .get_type()
         .name()
@@ -77,7 +76,7 @@ fn find(module: &Bound<'_, PyAny>, address: usize) -> Option<Name> {
             .bind(module.py())
             .upgrade()
             .is_some_and(|known| known.is(module)),
-        // A class without weak references: the address is all there is.
+        // The class does not support weak references: only the address is known.
         None => true,
     };
     is_same.then_some(*name)

@@ -13,9 +13,9 @@ use pyo3::types::PyString;
 use rustc_hash::FxHashMap;
 
 use super::detached::DetachedFrame;
+use super::interned::CallNames;
 use super::interpreter::{Frame, native_function};
 use super::modules;
-use crate::py_cache::interned_names;
 
 /// Functions that can put another hook, or none, in the place of ours, by their names.
 const SWITCHES: [&str; 6] = [
@@ -98,7 +98,7 @@ impl Names {
 
     #[cold]
     fn add_function(&mut self, code: &Bound<'_, PyAny>) -> Function {
-        let line = code.getattr(interned_names(code.py()).code_line.bind(code.py()));
+        let line = code.getattr(CallNames::get(code.py()).code_line.bind(code.py()));
         let line = line.and_then(|line| line.extract()).unwrap_or(0);
         let texts = texts_of(code);
         let function = Function {
@@ -186,7 +186,7 @@ fn texts_of(code: &Bound<'_, PyAny>) -> (String, String) {
         });
         value.unwrap_or_else(|| String::from("?"))
     };
-    let names = interned_names(code.py());
+    let names = CallNames::get(code.py());
     let file = text(names.code_file.bind(code.py()));
     let function = text(names.code_name.bind(code.py()));
     (shortened(&file), function)

@@ -1,26 +1,55 @@
-//! Raw events as objects of Python, each of which answers to torch's accessors.
+//! Raw events as Python objects that have torch's accessors.
 
-use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable};
-use mindprof_trace::category_of_name;
-use pyo3::exceptions::PyValueError;
+use mindprof_model::{
+    DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable, activity_category,
+};
+use mindprof_pytorch::{Error as PytorchError, KnownValue, RawEvent, RawEvents, ReferenceEvents};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-
-use crate::py_cache::accessor_names;
 use pyo3::types::{PyInt, PyString};
 
 use super::inputs::RawInputs;
-use super::source::{RawEvent, RawEvents};
+use crate::error::Error;
+use crate::py_cache::accessor_names;
 
-/// Raw events in the order in which they were given.
+/// An error while raw events are read: an exception of an accessor, or a finding of the reader.
+///
+/// The reader is generic over the errors of its source; this one carries Python's exceptions
+/// through it unchanged.
+pub(crate) struct AccessorError(PyErr);
+
+impl From<PyErr> for AccessorError {
+    fn from(error: PyErr) -> Self {
+        Self(error)
+    }
+}
+
+impl From<PytorchError> for AccessorError {
+    fn from(error: PytorchError) -> Self {
+        Self(match error {
+            // torch raises it too.
+            PytorchError::NegativeLink(_) => PyRuntimeError::new_err(error.to_string()),
+            error => Error::from(error).into(),
+        })
+    }
+}
+
+impl From<AccessorError> for PyErr {
+    fn from(error: AccessorError) -> Self {
+        error.0
+    }
+}
+
+/// Raw events as Python objects, in the order in which the results list them.
 pub(crate) struct PythonEvents<'py> {
     pub(crate) events: Vec<Bound<'py, PyAny>>,
 }
 
 impl<'py> PythonEvents<'py> {
-    /// Takes the events of raw results.
+    /// Lists the events of raw results.
     ///
     /// # Errors
-    /// When they cannot be had.
+    /// If the accessor fails.
     pub(crate) fn of(result: &Bound<'py, PyAny>) -> PyResult<Self> {
         let events = result
             .call_method0(accessor_names(result.py()).events.bind(result.py()))?
@@ -32,11 +61,13 @@ impl<'py> PythonEvents<'py> {
 }
 
 impl RawEvents for PythonEvents<'_> {
+    type Error = AccessorError;
+
     fn len(&self) -> usize {
         self.events.len()
     }
 
-    fn names(&self, strings: &mut StringTable) -> PyResult<Vec<StringId>> {
+    fn names(&self, strings: &mut StringTable) -> Result<Vec<StringId>, AccessorError> {
         let name = |raw: &Bound<'_, PyAny>| {
             let name = raw.call_method0(accessor_names(raw.py()).name.bind(raw.py()))?;
             Ok(strings.intern(&name.str()?.to_string_lossy()))
@@ -44,11 +75,11 @@ impl RawEvents for PythonEvents<'_> {
         self.events.iter().map(name).collect()
     }
 
-    fn event(&self, position: usize) -> PyResult<RawEvent> {
+    fn event(&self, position: usize) -> Result<RawEvent, AccessorError> {
         let raw = &self.events[position];
         let py = raw.py();
         let names = accessor_names(py);
-        // Not every torch has all of them.
+        // Older releases of torch lack some accessors.
         let activity = optional(raw, names.activity_type.bind(py))?;
         let activity = activity.map(|kind| Ok::<_, PyErr>(kind.str()?.to_string()));
         let truth = |accessor| match optional(raw, accessor)? {
@@ -75,17 +106,17 @@ impl RawEvents for PythonEvents<'_> {
             is_hidden: truth(names.is_hidden_event.bind(py))?,
             is_annotation: truth(names.is_user_annotation.bind(py))?,
             is_python: truth(names.is_python_function.bind(py))?,
-            activity: activity.transpose()?.map(|name| category_of_name(&name)),
+            activity: activity.transpose()?.map(|name| activity_category(&name)),
         })
     }
 
-    fn bytes(&self, position: usize) -> PyResult<i64> {
+    fn bytes(&self, position: usize) -> Result<i64, AccessorError> {
         let raw = &self.events[position];
-        raw.call_method0(accessor_names(raw.py()).nbytes.bind(raw.py()))?
-            .extract()
+        let bytes = raw.call_method0(accessor_names(raw.py()).nbytes.bind(raw.py()))?;
+        Ok(bytes.extract()?)
     }
 
-    fn stack(&self, position: usize, part: &mut Part) -> PyResult<StackId> {
+    fn stack(&self, position: usize, part: &mut Part) -> Result<StackId, AccessorError> {
         let raw = &self.events[position];
         let frames = raw.call_method0(accessor_names(raw.py()).stack.bind(raw.py()))?;
         let frames: Vec<String> = frames.extract()?;
@@ -97,12 +128,24 @@ impl RawEvents for PythonEvents<'_> {
         Ok(stack)
     }
 
-    fn inputs(&self, position: usize, inputs: &mut InputsEncoder) -> PyResult<()> {
-        RawInputs::of(&self.events[position])?.encode(inputs)
+    fn inputs(&self, position: usize, inputs: &mut InputsEncoder) -> Result<(), AccessorError> {
+        Ok(RawInputs::of(&self.events[position])?.encode(inputs)?)
     }
 }
 
-/// By number, because a real torch has a type of its own.
+impl ReferenceEvents for PythonEvents<'_> {
+    fn known_values(&self) -> Result<Vec<(usize, usize, KnownValue)>, AccessorError> {
+        let mut known = Vec::new();
+        for (event, raw) in self.events.iter().enumerate() {
+            let inputs = RawInputs::of(raw)?;
+            let values = inputs.known_values();
+            known.extend(values.map(|(position, value)| (event, position, value)));
+        }
+        Ok(known)
+    }
+}
+
+/// Converts the device by its number, because torch has its own Python type for it.
 fn device(raw: &Bound<'_, PyAny>) -> PyResult<DeviceKind> {
     let py = raw.py();
     let device = raw.call_method0(accessor_names(py).device_type.bind(py))?;
@@ -111,7 +154,7 @@ fn device(raw: &Bound<'_, PyAny>) -> PyResult<DeviceKind> {
     kind.ok_or_else(|| PyValueError::new_err(format!("{number} is not a valid DeviceType")))
 }
 
-/// Returns what an accessor says that not every torch has.
+/// Calls an accessor, or returns `None` if this torch does not have it.
 pub(super) fn optional<'py>(
     raw: &Bound<'py, PyAny>,
     accessor: &Bound<'py, PyString>,
@@ -120,7 +163,7 @@ pub(super) fn optional<'py>(
     accessor.map(|accessor| accessor.call0()).transpose()
 }
 
-/// Returns a whole number, which may need 64 bits with or without a sign.
+/// Calls an accessor that returns a 64-bit integer with or without a sign.
 pub(super) fn whole(raw: &Bound<'_, PyAny>, accessor: &Bound<'_, PyString>) -> PyResult<i128> {
     whole_value(&raw.call_method0(accessor)?)
 }

@@ -1,20 +1,20 @@
-//! What one raw event was given, as torch's accessors tell it: lists of one length, side by side.
+//! The inputs of one raw event, as torch's accessors return them: parallel lists.
 
 use mindprof_model::{DType, InputsEncoder, KeywordValue};
-use mindprof_trace::dtype_of_name;
+use mindprof_pytorch::KnownValue;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyComplex, PyComplexMethods, PyDict, PyList};
 
 use super::accessors::optional;
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Number};
 use crate::keyword_arguments;
 use crate::py_cache::accessor_names;
 
-/// The lists. Those that a torch does not tell are empty.
+/// The parallel lists. Lists that this torch has no accessor for are empty.
 pub(super) struct RawInputs<'py> {
     types: Vec<String>,
     dims: Vec<Bound<'py, PyAny>>,
-    /// As `dims`, with those of each tensor where a list of them was given.
+    /// As `dims`, but for a list of tensors with the dims of each.
     nested_dims: Vec<Bound<'py, PyAny>>,
     nested_strides: Vec<Bound<'py, PyAny>>,
     values: Vec<Bound<'py, PyAny>>,
@@ -22,7 +22,7 @@ pub(super) struct RawInputs<'py> {
 }
 
 impl<'py> RawInputs<'py> {
-    /// Asks a raw event.
+    /// Calls the accessors of a raw event.
     pub(super) fn of(raw: &Bound<'py, PyAny>) -> PyResult<Self> {
         let py = raw.py();
         let list = |accessor| match optional(raw, accessor)? {
@@ -41,15 +41,17 @@ impl<'py> RawInputs<'py> {
         })
     }
 
-    /// Walks the numbers and lists of them, with their positions.
-    pub(super) fn numbers(&self) -> impl Iterator<Item = (usize, &Bound<'py, PyAny>)> {
+    /// Returns the scalars and lists of integers by value, with their indices.
+    pub(super) fn known_values(&self) -> impl Iterator<Item = (usize, KnownValue)> {
         let kinds = self.types.iter().zip(&self.values).enumerate();
         kinds.filter_map(|(position, (kind, value))| {
-            matches!(kind.as_str(), "Scalar" | "ScalarList").then_some((position, value))
+            let is_number = matches!(kind.as_str(), "Scalar" | "ScalarList");
+            let value = is_number.then(|| known_value(value)).flatten()?;
+            Some((position, value))
         })
     }
 
-    /// Writes them.
+    /// Encodes them.
     pub(super) fn encode(&self, inputs: &mut InputsEncoder) -> PyResult<()> {
         for (index, dims) in self.dims.iter().enumerate() {
             let kind = self.types.get(index).map_or("", String::as_str);
@@ -64,7 +66,7 @@ impl<'py> RawInputs<'py> {
                 }
                 _ => {
                     let dims = dims.extract::<Vec<i64>>()?;
-                    let dtype = dtype_of_name(kind);
+                    let dtype = DType::from_cpp_name(kind);
                     if dtype == DType::Unknown && dims.is_empty() {
                         inputs.other();
                     } else {
@@ -79,7 +81,7 @@ impl<'py> RawInputs<'py> {
         Ok(())
     }
 
-    /// Writes a list of tensors, whose types are not told.
+    /// Encodes a list of tensors, whose types torch does not tell.
     fn encode_list(&self, index: usize, inputs: &mut InputsEncoder) -> PyResult<()> {
         let items = |lists: &[Bound<'py, PyAny>]| match lists.get(index) {
             Some(list) => list.extract::<Vec<Bound<'py, PyAny>>>(),
@@ -99,7 +101,33 @@ impl<'py> RawInputs<'py> {
     }
 }
 
-/// Of some strides, those that are missing are zero, so that no dim is lost for them.
+fn known_value(value: &Bound<'_, PyAny>) -> Option<KnownValue> {
+    match Number::from_python(value) {
+        Some(Number::Int(number)) => Some(KnownValue::Int(number)),
+        Some(Number::Float(number)) => Some(KnownValue::Float(number)),
+        Some(Number::Bool(truth)) => Some(KnownValue::Bool(truth)),
+        None => ints(value).map(KnownValue::Ints).or_else(|| {
+            let number = value.cast::<PyComplex>().ok()?;
+            Some(KnownValue::Complex(number.real(), number.imag()))
+        }),
+    }
+}
+
+/// Returns a list of integers, or `None` if the value is not one or is empty.
+fn ints(value: &Bound<'_, PyAny>) -> Option<Vec<i64>> {
+    let items = value
+        .cast::<PyList>()
+        .ok()
+        .filter(|list| !list.is_empty())?;
+    let int = |item: Bound<'_, PyAny>| match Number::from_python(&item) {
+        Some(Number::Int(number)) => Some(number),
+        _ => None,
+    };
+    items.iter().map(int).collect()
+}
+
+/// Encodes a tensor. If there are fewer strides than dims, the missing ones are zero, so that no
+/// dim is lost.
 fn encode_tensor(
     dtype: DType,
     dims: &[i64],
@@ -118,7 +146,7 @@ fn encode_tensor(
     Ok(())
 }
 
-/// Returns what was given by keyword.
+/// Returns the keyword arguments.
 fn keywords(raw: &Bound<'_, PyAny>) -> PyResult<Vec<(String, KeywordValue)>> {
     match optional(raw, accessor_names(raw.py()).kwinputs.bind(raw.py()))? {
         Some(given) => keyword_arguments::keywords(given.cast::<PyDict>()?),

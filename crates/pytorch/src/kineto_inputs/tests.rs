@@ -29,13 +29,14 @@ fn nested<T>(elements: &[T], kind: u8) -> Nested {
     }
 }
 
-/// Returns a list as torch has it: who counts its owners, and where its values lie.
+/// Returns a list as torch lays it out: the owner count, then the begin and end of its values.
 fn list(values: &[Value]) -> [u64; 8] {
     let bounds = values.as_ptr_range();
     [0, 1, bounds.start as u64, bounds.end as u64, 0, 0, 0, 0]
 }
 
-/// Calls `check` with an event that was given a tensor, a list of two, and a value of each kind.
+/// Calls `check` with an event whose inputs are a tensor, a list of two tensors, and a value of
+/// each kind.
 fn with_event(check: impl FnOnce(&KinetoEvents<'_>, &[(usize, usize, KnownValue)])) {
     let elements = [Value::new(7, INT), Value::new(9, INT)];
     let list = list(&elements);
@@ -55,7 +56,7 @@ fn with_event(check: impl FnOnce(&KinetoEvents<'_>, &[(usize, usize, KnownValue)
         none,
         Value::new(3, INT),
         Value::new(0.5_f64.to_bits(), DOUBLE),
-        // What lies behind the one byte of a truth value is of no meaning.
+        // The bytes behind the Boolean's own are meaningless.
         Value::new(0xff00 + 1, BOOL),
         Value::new(list.as_ptr() as u64, LIST),
         none,
@@ -88,12 +89,8 @@ fn inputs_are_written_as_they_were_given() {
     with_event(|events, known| {
         let layout = KinetoValues::learn(events, known).unwrap();
         assert_eq!(layout.list_values, 16);
-        let dtype_of = |name: &str| match name {
-            "float" => DType::F32,
-            _ => DType::Unknown,
-        };
         let mut found = InputsEncoder::default();
-        events.inputs(0).write(&layout, dtype_of, &mut found);
+        events.inputs(0).write(&layout, &mut found);
         let mut expected = InputsEncoder::default();
         expected.tensor(DType::F32, &[2, 3], &[3, 1]);
         expected.tensor_list(2);
@@ -106,7 +103,7 @@ fn inputs_are_written_as_they_were_given() {
         expected.other();
         assert_eq!(found.words(), expected.words());
         let mut nothing = InputsEncoder::default();
-        events.inputs(1).write(&layout, dtype_of, &mut nothing);
+        events.inputs(1).write(&layout, &mut nothing);
         assert!(nothing.words().is_empty());
     });
 }

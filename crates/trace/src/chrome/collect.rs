@@ -5,7 +5,7 @@
 
 use mindprof_model::{
     Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, InputsId, LinkColumns, Links,
-    LossCause, MemoryRecord, Nanos, Part, PassthroughKind, StackId,
+    LossCause, MemoryRecord, Nanos, Part, PassthroughKind, StackId, is_step_event,
 };
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -186,7 +186,7 @@ impl Collector {
         }
         let strings = &mut self.part.strings;
         let name = self.vocabulary.name(event.name, texts, strings);
-        if meaning.is_old && category::is_step(strings.text(name.string)) {
+        if meaning.is_old && is_step_event(strings.text(name.string)) {
             category = Category::Annotation;
         }
         let track = self.tracks.track_of(device, event, strings);

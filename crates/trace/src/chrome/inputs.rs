@@ -182,7 +182,7 @@ fn encode_tensor_list(
     for (index, dims) in dims.iter().enumerate() {
         let dtype = types
             .get(index)
-            .map_or(DType::Unknown, |name| dtype_of(name));
+            .map_or(DType::Unknown, |name| DType::from_cpp_name(name));
         encode_tensor(encoder, dtype, dims, strides.get(index));
     }
 }
@@ -194,7 +194,7 @@ fn encode_input(
     strides: &Sizes,
     value: &str,
 ) {
-    let dtype = dtype_of(kind);
+    let dtype = DType::from_cpp_name(kind);
     if is_tensor(dtype, dims) {
         let strides = match strides {
             Sizes::Flat(strides) => Some(strides),
@@ -285,7 +285,7 @@ fn show(input: &Input<'_>) -> Shown {
             ..
         } => Shown {
             value: String::new(),
-            kind: dtype_name(*dtype),
+            kind: dtype.cpp_name(),
             strides: integers_text(strides),
             dims: integers_text(dims),
         },
@@ -339,47 +339,4 @@ fn show_tensor_list(tensors: InputsIter<'_>) -> Shown {
         strides: format!("[{}]", list(|tensor| &tensor.strides)),
         dims: format!("[{}]", list(|tensor| &tensor.dims)),
     }
-}
-
-/// The dtypes and their names in a trace.
-const DTYPES: [(DType, &str); 28] = [
-    (DType::U8, "unsigned char"),
-    (DType::I8, "signed char"),
-    (DType::I16, "short int"),
-    (DType::I32, "int"),
-    (DType::I64, "long int"),
-    (DType::F16, "c10::Half"),
-    (DType::BF16, "c10::BFloat16"),
-    (DType::F32, "float"),
-    (DType::F64, "double"),
-    (DType::C64, "c10::complex<float>"),
-    (DType::C128, "c10::complex<double>"),
-    (DType::Bool, "bool"),
-    (DType::U16, "short unsigned int"),
-    (DType::U32, "unsigned int"),
-    (DType::U64, "long unsigned int"),
-    (DType::C32, "c10::complex<c10::Half>"),
-    (DType::BC32, "c10::complex<c10::BFloat16>"),
-    (DType::F8E4M3FN, "c10::Float8_e4m3fn"),
-    (DType::F8E4M3FNUZ, "c10::Float8_e4m3fnuz"),
-    (DType::F8E5M2, "c10::Float8_e5m2"),
-    (DType::F8E5M2FNUZ, "c10::Float8_e5m2fnuz"),
-    (DType::F8E8M0FNU, "c10::Float8_e8m0fnu"),
-    (DType::F4E2M1FNX2, "c10::Float4_e2m1fn_x2"),
-    (DType::QI8, "c10::qint8"),
-    (DType::QU8, "c10::quint8"),
-    (DType::QI32, "c10::qint32"),
-    (DType::QU4X2, "c10::quint4x2"),
-    (DType::QU2X4, "c10::quint2x4"),
-];
-
-/// Returns the dtype for a name in a trace.
-pub fn dtype_of(name: &str) -> DType {
-    let found = DTYPES.iter().find(|(_, known)| *known == name);
-    found.map_or(DType::Unknown, |(dtype, _)| *dtype)
-}
-
-pub(crate) fn dtype_name(dtype: DType) -> &'static str {
-    let found = DTYPES.iter().find(|(known, _)| *known == dtype);
-    found.map_or("", |(_, name)| name)
 }

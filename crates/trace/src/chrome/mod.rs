@@ -15,13 +15,9 @@ mod track_facts;
 mod write;
 
 pub use category::loss_key;
-pub(crate) use category::{INSTANT, MEMORY};
-pub use category::{
-    is_hidden as is_hidden_name, of_name as category_of_name, to_name as category_name,
-};
 pub(crate) use collect::each_entry;
-pub(crate) use inputs::{dtype_name, inputs_lists};
-pub use inputs::{dtype_of as dtype_of_name, input_types};
+pub use inputs::input_types;
+pub(crate) use inputs::inputs_lists;
 pub use keys::{ARGUMENT_KEYS, EVENT_KEYS};
 pub(crate) use read::ChromeReader;
 pub(crate) use text::json_string;

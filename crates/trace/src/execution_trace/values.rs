@@ -3,7 +3,6 @@
 use mindprof_model::{Input, InputsIter};
 
 use super::objects::{Objects, View};
-use crate::chrome::dtype_name;
 use crate::integers::integers_text;
 
 /// The four lists of a node.
@@ -96,7 +95,7 @@ fn show(
             Value {
                 text: format!("[{tensor},{storage},{offset},{count},{bytes},\"cpu\"]"),
                 shape: compact(dims),
-                kind: format!("Tensor({})", dtype_name(*dtype)),
+                kind: format!("Tensor({})", dtype.cpp_name()),
                 strides: compact(strides),
             }
         }

@@ -1,13 +1,12 @@
 //! Packets of a sequence on the tracks of others: memory, counters, and events of other tools.
 
 use mindprof_analyze::FlowSide;
-use mindprof_model::{MemoryRecord, Nanos, TextId, ThreadId};
+use mindprof_model::{INSTANT_ACTIVITY, MEMORY_EVENT, MemoryRecord, Nanos, TextId, ThreadId};
 
 use super::arguments::{ADDRESS, BYTES, CALL_STACK, DEVICE_ID, DEVICE_TYPE, add_text, annotate};
 use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
 use super::sequence::Sequence;
-use crate::chrome::{INSTANT, MEMORY};
 
 /// An event of another tool.
 pub(super) struct Foreign<'a> {
@@ -32,9 +31,9 @@ impl Sequence<'_> {
     ) {
         self.news.clear();
         if self.categories.is_empty() {
-            add_text(&mut self.news, interned::NAMES, 1, MEMORY);
+            add_text(&mut self.news, interned::NAMES, 1, MEMORY_EVENT);
         }
-        let category = self.intern_category(INSTANT);
+        let category = self.intern_category(INSTANT_ACTIVITY);
         let stack = self.intern_stack(record.stack);
         self.at(record.time, packet);
         packet.message(trace::TRACK_EVENT, |mark| {

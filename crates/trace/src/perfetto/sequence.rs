@@ -6,6 +6,7 @@
 use mindprof_analyze::{FlowEnd, FlowKind, FlowSide};
 use mindprof_model::{
     Category, Event, Flags, InputsId, Links, Nanos, Profile, StackId, StringId, TextId,
+    activity_name,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,7 +16,7 @@ use super::arguments::{
 };
 use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
-use crate::chrome::{category_name, inputs_lists};
+use crate::chrome::inputs_lists;
 
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
@@ -214,7 +215,7 @@ impl<'a> Sequence<'a> {
         }
         let name = self.profile.name(event);
         let thread = self.profile.threads()[event.thread.index()];
-        let category = category_name(event.category, name, Some(thread.device));
+        let category = activity_name(event.category, name, Some(thread.device));
         let category = self.intern_category(category);
         let ids = (self.names.len() as u64 + 1, category);
         self.names.insert(key, ids);

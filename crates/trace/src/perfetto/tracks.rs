@@ -9,7 +9,6 @@ use super::fields::{trace, track};
 use super::message::Message;
 use super::packets::Packets;
 use crate::chrome::{TrackFacts, facts_of};
-use crate::device::device_name;
 use crate::error::Result;
 
 /// The processes and devices of a profile, each with the id of its track, which is even.
@@ -116,8 +115,8 @@ pub(super) fn describe_memory(
 ) {
     let place = match (device, index) {
         (DeviceKind::Cpu, _) => "CPU".into(),
-        (_, -1) => device_name(device).to_uppercase(),
-        _ => format!("{} {index}", device_name(device).to_uppercase()),
+        (_, -1) => device.name().to_uppercase(),
+        _ => format!("{} {index}", device.name().to_uppercase()),
     };
     descriptor.text(track::NAME, &format!("{what} memory, {place}"));
     descriptor.message(track::COUNTER, |counter| {

@@ -1,4 +1,5 @@
-//! Which block each address meant when: blocks of memory, and which of them tensors lay in.
+//! The blocks of a profile: which block an address denotes at each time, and which tensors are in
+//! which blocks.
 
 use std::iter::{Enumerate, Peekable};
 use std::slice::Iter;
@@ -9,62 +10,65 @@ use mindprof_model::{
 };
 use rustc_hash::FxHashMap;
 
-use super::presence::Presence;
-use super::{MemoryBlock, MemoryDevice, MemoryPlace};
+use super::change::{MemoryBlock, MemoryDevice, MemoryPlace};
 use crate::analysis::Analysis;
 
-/// Stands for the block of a tensor without elements that lies in none.
+/// The block of a tensor that has no elements and is in no block.
 pub(super) const NO_BLOCK: u32 = u32::MAX;
 
-/// Stands for the block of a tensor without a storage: a sparse one, or one on no device.
+/// The block of a tensor without a storage, such as a sparse or a meta tensor.
 const NO_STORAGE: u32 = u32::MAX - 1;
 
-/// Stands for the creation of a block that was there before the window.
+/// The creation record of a block that existed before the window.
 const NO_RECORD: u32 = u32::MAX;
 
-/// The blocks of a profile, and which ones events, memory records and roles speak of.
+/// The blocks of a profile, and the block of each memory record, role and input tensor.
+///
+/// Memory records and tensors name addresses, and allocators reuse those all the time. A sweep over
+/// the profile in time order turns addresses into blocks, which the other steps work with.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     list: Vec<MemoryBlock>,
-    /// Whether a tensor was seen to lie in each block.
+    /// By block, whether a tensor was seen in it.
     hold_tensors: Vec<bool>,
-    /// The record of each block's creation.
+    /// By block, the memory record of its allocation.
     creations: Vec<u32>,
     /// The block of each memory record.
     of_records: Vec<u32>,
     /// The block of each role.
     of_roles: Vec<u32>,
-    /// The blocks that ended because another was taken at their place.
+    /// The blocks that ended because another one was allocated at their address.
     replaced: Vec<u32>,
-    /// Where the inputs of each event begin; one more entry than events, or none at all.
+    /// The position in `inputs` of each event's first input, with one more entry at the end. Empty
+    /// if the profile lacks the addresses of tensors.
     begins: Vec<u32>,
     inputs: Vec<TensorInput>,
 }
 
-/// A tensor that an event was given.
+/// An input tensor of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TensorInput {
     block: u32,
-    /// Its place among the event's arguments; those of a list share one.
+    /// The position of its argument. The tensors of a list share one.
     pub(super) place: u16,
-    /// How many arguments the event has.
+    /// The number of the event's arguments.
     pub(super) arguments: u16,
 }
 
 impl TensorInput {
-    /// Returns the block that it lies in, if it lies in one.
+    /// Returns the block that the tensor is in, if any.
     pub(super) fn block(self) -> Option<u32> {
         (self.block < NO_STORAGE).then_some(self.block)
     }
 
-    /// Returns whether it has a storage, be it an empty one.
+    /// Returns whether the tensor has a storage, possibly an empty one.
     pub(super) const fn has_storage(self) -> bool {
         self.block != NO_STORAGE
     }
 }
 
 impl Blocks {
-    /// Builds them with one sweep over events, memory records and roles, all in time order.
+    /// Finds the blocks with one sweep over events, memory records and roles, all in time order.
     ///
     /// ```text
     /// address 7   ──seen──free    alloc──seen──seen──free    alloc──
@@ -110,13 +114,13 @@ impl Blocks {
         self.list[block as usize].place
     }
 
-    /// Returns when a block was taken and given back.
+    /// Returns the times of a block's allocation and release, as far as they are known.
     pub(super) fn life(&self, block: u32) -> (Option<Nanos>, Option<Nanos>) {
         let block = &self.list[block as usize];
         (block.created, block.destroyed)
     }
 
-    /// Returns whether a tensor was seen to lie in a block.
+    /// Returns whether a tensor was seen in a block.
     pub(super) fn holds_tensor(&self, block: u32) -> bool {
         self.hold_tensors[block as usize]
     }
@@ -129,12 +133,12 @@ impl Blocks {
         self.of_roles[role]
     }
 
-    /// Returns the blocks that ended because another was taken at their place.
+    /// Returns the blocks that ended because another one was allocated at their address.
     pub(super) fn replaced(&self) -> &[u32] {
         &self.replaced
     }
 
-    /// Returns the tensors that the event at `index` was given.
+    /// Returns the input tensors of the event at `index`.
     pub(super) fn inputs(&self, index: usize) -> &[TensorInput] {
         match (self.begins.get(index), self.begins.get(index + 1)) {
             (Some(&begin), Some(&end)) => &self.inputs[begin as usize..end as usize],
@@ -142,7 +146,7 @@ impl Blocks {
         }
     }
 
-    /// Adds a block that nothing is known of yet.
+    /// Adds a block of unknown size and lifetime.
     fn add(&mut self, place: MemoryPlace, address: u64) -> u32 {
         self.list.push(MemoryBlock {
             address,
@@ -159,24 +163,24 @@ impl Blocks {
         self.list.len() as u32 - 1
     }
 
-    /// Returns the blocks, each with who took it: the owner of the record of its creation.
+    /// Returns the blocks, with `owner` applied to the memory record of each block's allocation.
     pub(super) fn finish(
         self,
         analysis: &Analysis,
-        presence: &Presence,
+        is_untimed: impl Fn(u32) -> bool,
         owner: impl Fn(u32) -> Option<EventId>,
     ) -> Vec<MemoryBlock> {
         let mut list = self.list;
         for (index, block) in list.iter_mut().enumerate() {
-            block.are_times_known = !presence.is_untimed(index as u32);
+            block.are_times_known = !is_untimed(index as u32);
         }
         let known = list.iter_mut().zip(self.creations);
         for (block, record) in known.filter(|(_, record)| *record != NO_RECORD) {
             block.owner = owner(record);
-            let told = analysis.profile().memory().at(record as usize).stack;
+            let recorded = analysis.profile().memory().at(record as usize).stack;
             block.stack = match block.owner {
-                Some(owner) if told == StackId::NONE => analysis.stack(owner),
-                Some(_) | None => told,
+                Some(owner) if recorded == StackId::NONE => analysis.stack(owner),
+                Some(_) | None => recorded,
             };
         }
         list
@@ -186,16 +190,16 @@ impl Blocks {
 struct Sweep<'a> {
     profile: &'a Profile,
     blocks: Blocks,
-    /// The block that an address means at the moment.
+    /// The block that each address denotes at the current time.
     live: FxHashMap<(MemoryPlace, u64), u32>,
-    /// The blocks of each size that live and of which it is not told where they lie.
+    /// The live blocks of unknown address, by size.
     unplaced: FxHashMap<(MemoryPlace, u64), Vec<u32>>,
     records: Peekable<Enumerate<MemoryRecordsIter<'a>>>,
     roles: Peekable<Iter<'a, RoleRecord>>,
 }
 
 impl Sweep<'_> {
-    /// Takes the memory records and roles before `time`, in their order.
+    /// Processes the memory records and roles before `time`, in order.
     fn advance(&mut self, time: Nanos) {
         while let Some(role) = self.roles.next_if(|role| role.time < time) {
             self.take_records(role.time);
@@ -222,7 +226,7 @@ impl Sweep<'_> {
             let block = match tensor.bytes {
                 _ if address == 0 => NO_STORAGE,
                 Some(bytes) => self.tensor(event.thread, address, bytes),
-                // A view of nothing lies where the others do; what it is of may be nowhere.
+                // An empty tensor may be a view into a live block; otherwise it has none.
                 None if self.is_live(event.thread, address) => {
                     self.tensor(event.thread, address, 0)
                 }
@@ -236,12 +240,12 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns whether a block lies at an address, as a thread sees it.
+    /// Returns whether a block is at an address of a thread's process.
     fn is_live(&self, thread: ThreadId, address: u64) -> bool {
         self.live.contains_key(&(self.place_of(thread), address))
     }
 
-    /// Returns where the tensors of a thread lie.
+    /// Returns the place of the tensors that a thread uses.
     fn place_of(&self, thread: ThreadId) -> MemoryPlace {
         MemoryPlace {
             process: self.profile.threads()[thread.index()].process,
@@ -249,7 +253,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns the block of a tensor that was seen on a thread.
+    /// Returns the block of a tensor that a thread used.
     fn tensor(&mut self, thread: ThreadId, address: u64, bytes: u64) -> u32 {
         let place = self.place_of(thread);
         let blocks = &mut self.blocks;
@@ -257,8 +261,7 @@ impl Sweep<'_> {
         let index = *live.or_insert_with(|| blocks.add(place, address));
         let block = &mut self.blocks.list[index as usize];
         self.blocks.hold_tensors[index as usize] = true;
-        // What an allocation says is certain; what is seen through a tensor may be a part of the
-        // block.
+        // The size in an allocation record is certain; a tensor may span only part of the block.
         if block.created.is_none() {
             block.bytes = block.bytes.max(bytes);
         }
@@ -278,7 +281,7 @@ impl Sweep<'_> {
             let created = &mut blocks.list[block as usize];
             created.created = Some(record.time);
             created.bytes = record.bytes as u64;
-            // A block at the same place whose release was not recorded cannot live on.
+            // A block at the same address must have been freed, even if that was not recorded.
             if let Some(previous) = self.live.insert(key, block) {
                 blocks.list[previous as usize].destroyed = Some(record.time);
                 blocks.replaced.push(previous);
@@ -299,8 +302,8 @@ impl Sweep<'_> {
 }
 
 impl Sweep<'_> {
-    /// Takes a record that does not tell where its block lies, as in traces of 2021: a release is of
-    /// the last block of its size that lives, and if there is none of one from before the window.
+    /// Processes a record without an address, as in traces of old versions of torch. A release is
+    /// matched with the latest live block of the same size, or else with one from before the window.
     fn unplaced_record(&mut self, index: usize, record: &MemoryRecord, place: MemoryPlace) {
         let size = record.bytes.unsigned_abs();
         let blocks = &mut self.blocks;
@@ -320,7 +323,7 @@ impl Sweep<'_> {
     }
 }
 
-/// The tensors of each distinct list of inputs.
+/// The tensors of each distinct list of inputs, so that each list is decoded once.
 pub(super) struct TensorLists {
     begins: Vec<u32>,
     tensors: Vec<SeenTensor>,
@@ -330,7 +333,7 @@ pub(super) struct TensorLists {
 pub(super) struct SeenTensor {
     place: u16,
     arguments: u16,
-    /// How much of its storage is known to be spanned; none of a tensor without elements.
+    /// How many bytes of its storage it is known to span, or `None` if it has no elements.
     pub(super) bytes: Option<u64>,
 }
 
@@ -390,9 +393,9 @@ impl TensorLists {
     }
 }
 
-/// Returns how much of its storage a tensor is known to span, as torch reckons it: by its widest
-/// dimension. That is nothing where all are expanded, or the type or the strides are not known, but
-/// there is a storage even so.
+/// Returns how many bytes of its storage a tensor spans, as torch computes it: by its widest
+/// dimension. `None` if the tensor has no elements. Zero if all dimensions are expanded, or if the
+/// dtype or the strides are unknown, although there is a storage in these cases.
 fn spanned_bytes(dtype: DType, dims: &[u64], strides: &[u64]) -> Option<u64> {
     if dims.contains(&0) {
         return None;

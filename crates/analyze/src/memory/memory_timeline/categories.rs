@@ -1,22 +1,25 @@
-//! What each version of each block was for, concluded in the order and by the rules that torch's
-//! memory profiler has.
+//! The category of each version of each block, by the rules of torch's memory profiler and in
+//! their order.
 //!
-//! What is known of a block as a whole (a role that was told, a gradient that was accumulated) goes
-//! before what is known of it as a temporary, and that before what the flow of data says of one of
-//! its versions.
+//! A category of the block as a whole (from a recorded role or an accumulated gradient) takes
+//! precedence over being a temporary, and that over the category of a single version, which follows
+//! from the data flow.
 
 use mindprof_model::{EventId, Profile, ScopeKind, TensorRole};
 
-use super::MemoryCategory;
 use super::blocks::{Blocks, NO_BLOCK};
+use super::change::MemoryCategory;
 use super::flow::{Flow, Node};
 use crate::analysis::Analysis;
 
-/// The backward node that adds to the gradient of a leaf, and the operators it does that with.
+/// The backward node that accumulates the gradient of a leaf, and the operators that it starts with.
 const ACCUMULATE: &str = "torch::autograd::AccumulateGrad";
 const ACCUMULATORS: [&str; 2] = ["aten::detach", "aten::add_"];
 
-/// The categories of all blocks.
+/// The categories of all blocks and their versions.
+///
+/// The same block may serve several purposes one after the other: an optimizer that writes into a
+/// buffer makes a new version of it, which can have another category than the old one.
 #[derive(Debug)]
 pub(super) struct Categories {
     of_blocks: Vec<Option<MemoryCategory>>,
@@ -36,7 +39,7 @@ impl Categories {
         categories.set_accumulated(analysis, blocks);
         categories.set_temporaries(flow);
         categories.set_roles(profile, blocks, TensorRole::Parameter);
-        // Without any of these nothing is made of one, or for one.
+        // Without a gradient or parameter, nothing can depend on one or contribute to one.
         let is_trained = (0..blocks.len() as u32).any(|b| categories.is_gradient_or_parameter(b));
         if is_trained {
             let dependent = categories.depend_on_gradients(blocks, flow);
@@ -49,14 +52,14 @@ impl Categories {
         categories
     }
 
-    /// Returns what a version of a block was for.
+    /// Returns the category of a version of a block.
     pub(super) fn of(&self, flow: &Flow, block: u32, version: u32) -> MemoryCategory {
         self.get(flow, (block, version))
             .unwrap_or(MemoryCategory::Unknown)
     }
 
-    /// Returns whether something is known of the block as a whole.
-    pub(super) fn is_told(&self, block: u32) -> bool {
+    /// Returns whether the block as a whole has a category.
+    pub(super) fn has_category(&self, block: u32) -> bool {
         self.of_blocks[block as usize].is_some()
     }
 
@@ -82,7 +85,7 @@ impl Categories {
         self.is_gradient(block) || self.of_blocks[block as usize] == Some(MemoryCategory::Parameter)
     }
 
-    /// Takes over what modules and optimizers were seen to hold.
+    /// Sets the categories of tensors that modules and optimizers were seen to hold.
     fn set_roles(&mut self, profile: &Profile, blocks: &Blocks, role: TensorRole) {
         let category = match role {
             TensorRole::Parameter => MemoryCategory::Parameter,
@@ -97,7 +100,8 @@ impl Categories {
         }
     }
 
-    /// Finds the gradients that the backward pass adds to: what accumulating begins with.
+    /// Finds the gradients that the backward pass accumulates: the first input of the first operator
+    /// inside an accumulating node.
     fn set_accumulated(&mut self, analysis: &Analysis, blocks: &Blocks) {
         let profile = analysis.profile();
         let Some(accumulate) = profile.strings().find(ACCUMULATE) else {
@@ -133,9 +137,9 @@ impl Categories {
 
     /// Returns which blocks depend on a gradient or parameter in any of their versions.
     ///
-    /// That lets dependence run backwards in time, from the updated parameter to its first use, so
-    /// the walk is over blocks and not along the order of operations; each operation is walked
-    /// once.
+    /// All versions of a block count as one here, so dependence can run backwards in time, from an
+    /// updated parameter to its first use. The search therefore goes over blocks, not along the
+    /// order of operations, and visits each operation once.
     fn depend_on_gradients(&self, blocks: &Blocks, flow: &Flow) -> Vec<bool> {
         let readers = Readers::build(blocks.len(), flow);
         let mut dependent = vec![false; blocks.len()];
@@ -162,8 +166,8 @@ impl Categories {
         dependent
     }
 
-    /// Finds what comes from outside: what a gradient or parameter is made from, but nothing
-    /// depends on one itself.
+    /// Finds the inputs: blocks that contribute to a gradient or parameter without depending on
+    /// one.
     fn set_inputs(&mut self, flow: &Flow, dependent: &[bool]) {
         let mut contributes = vec![false; flow.versions()];
         for node in flow.nodes().rev() {
@@ -191,8 +195,8 @@ impl Categories {
         }
     }
 
-    /// Finds parameters that no module or optimizer told of: used together with inputs on the way
-    /// forward, part of a gradient, and dependent on one.
+    /// Finds parameters that no module or optimizer reported: blocks that the forward pass uses
+    /// together with inputs, that contribute to a gradient, and that depend on one.
     fn set_parameters(&mut self, flow: &Flow, dependent: &[bool]) {
         let places = |tensors: &mut dyn Iterator<Item = (u32, u32)>| -> Vec<usize> {
             tensors
@@ -247,7 +251,7 @@ impl Categories {
         node.is_backward || tensors.any(|(block, _)| self.is_gradient(block))
     }
 
-    /// Floods forward from the inputs.
+    /// Finds the activations: results of forward operations on inputs, activations and parameters.
     fn set_activations(&mut self, flow: &Flow) {
         use MemoryCategory::{Activation, Input, Parameter, Temporary};
         for node in flow.nodes().filter(|node| !node.is_backward) {
@@ -267,7 +271,7 @@ impl Categories {
         }
     }
 
-    /// Takes what the backward pass made and nothing else explains.
+    /// Finds the results of backward operations that have no other category.
     fn set_autograd_details(&mut self, flow: &Flow) {
         use MemoryCategory::AutogradDetail;
         for node in flow.nodes().filter(|node| node.is_backward) {
@@ -282,7 +286,7 @@ impl Categories {
     }
 }
 
-/// Which operations read each block.
+/// The operations that read each block.
 struct Readers {
     begins: Vec<u32>,
     operations: Vec<u32>,

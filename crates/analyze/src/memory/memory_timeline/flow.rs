@@ -1,8 +1,8 @@
-//! How data flowed: what each operation read, wrote, made and dropped.
+//! The data flow: the blocks that each operation reads, writes, allocates and frees.
 //!
-//! An operation is the outermost operator or backward node with all that it calls; memory that is
-//! taken or given back outside of all is one by itself. Blocks have versions: zero when they are
-//! made, one more each time they are written to.
+//! An operation is an outermost operator or backward node with everything that it calls. An
+//! allocation or release outside all of them is an operation by itself. Blocks have versions: zero
+//! when they are allocated, and one more after each write.
 
 use mindprof_model::{Category, EventId, Nanos, Profile, ScopeKind, ThreadId};
 
@@ -18,11 +18,12 @@ const NONE: u32 = u32::MAX;
 pub(super) struct Flow {
     operations: Vec<Operation>,
     edges: Vec<Edge>,
-    /// Where the versions of each block begin among those of all; one more entry than blocks.
+    /// The position of each block's first version among all versions, with one more entry at the
+    /// end.
     version_begins: Vec<u32>,
-    /// Whether some operation has to do with a block.
+    /// By block, whether some operation uses it.
     touched: Vec<bool>,
-    /// The event that each memory record belongs to.
+    /// By memory record, the event that it belongs to.
     owners: Vec<u32>,
 }
 
@@ -33,18 +34,18 @@ struct Operation {
     first_edge: u32,
 }
 
-/// What an operation has to do with one block.
+/// The relation of an operation to one block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
     pub(super) block: u32,
-    /// The version that is read; none of a block that is made here.
+    /// The version that is read, or [`NONE`] if the operation allocates the block.
     input: u32,
     is_mutated: bool,
     is_deleted: bool,
     seen: Seen,
 }
 
-/// What the schemas of the operators in an operation say of a block.
+/// How the operators of an operation use a block, according to their schemas.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     written: bool,
@@ -67,12 +68,13 @@ impl Edge {
         self.input == NONE
     }
 
-    /// Returns the version that the operation reads.
+    /// Returns the version that the operation reads, or `None` if it allocates the block.
     pub(super) fn input(&self) -> Option<u32> {
         (!self.is_made()).then_some(self.input)
     }
 
-    /// Returns the version that the operation leaves behind.
+    /// Returns the version that the operation produces, or `None` if it only reads or frees the
+    /// block.
     pub(super) fn output(&self) -> Option<u32> {
         match (self.is_made(), self.is_deleted) {
             (true, false) => Some(0),
@@ -81,7 +83,7 @@ impl Edge {
         }
     }
 
-    /// Returns whether the block lived only while the operation ran.
+    /// Returns whether the block was allocated and freed by the operation.
     pub(super) fn is_intermediate(&self) -> bool {
         self.is_made() && self.is_deleted
     }
@@ -96,19 +98,19 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Walks the blocks that are read, with their versions.
+    /// Iterates over the blocks that are read, with their versions.
     pub(super) fn inputs(self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let edges = self.edges.iter();
         edges.filter_map(|edge| Some((edge.block, edge.input()?)))
     }
 
-    /// Walks the blocks that are made or written to, with the versions they have then.
+    /// Iterates over the blocks that are allocated or written to, with their new versions.
     pub(super) fn outputs(self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let edges = self.edges.iter();
         edges.filter_map(|edge| Some((edge.block, edge.output()?)))
     }
 
-    /// Walks the blocks that are written to but were there before, with the versions they had.
+    /// Iterates over the existing blocks that are written to, with their old versions.
     pub(super) fn bumps(self) -> impl Iterator<Item = (u32, u32)> + 'a {
         let edges = self.edges.iter().filter(|edge| edge.is_mutated);
         edges.filter_map(|edge| Some((edge.block, edge.input()?)))
@@ -146,7 +148,7 @@ impl Flow {
         }
     }
 
-    /// Returns the place of a block's version among all versions of all blocks.
+    /// Returns the position of a block's version among all versions of all blocks.
     pub(super) fn place(&self, block: u32, version: u32) -> usize {
         (self.version_begins[block as usize] + version) as usize
     }
@@ -163,13 +165,13 @@ impl Flow {
         end - begin - 1
     }
 
-    /// Returns whether some operation has to do with the block.
+    /// Returns whether some operation uses the block.
     pub(super) fn touches(&self, block: u32) -> bool {
         self.touched[block as usize]
     }
 
-    /// Returns the event that a memory record belongs to: the operation, or else the innermost
-    /// range.
+    /// Returns the event that a memory record belongs to: the operation around it, or else the
+    /// innermost range.
     pub(super) fn owner(&self, record: u32) -> Option<EventId> {
         let owner = self.owners[record as usize];
         (owner != NONE).then(|| EventId::from_raw(owner))
@@ -192,8 +194,8 @@ impl<'a> Schemas<'a> {
         }
     }
 
-    /// Returns the schema of the event at `index`. As in torch, none fits a tensor without a storage:
-    /// what such an operator calls is looked at in its place.
+    /// Returns the schema of the event at `index`. As in torch, an operator with an input without a
+    /// storage has no schema, and the operators that it calls are considered instead.
     fn of(&self, index: usize) -> Schema {
         let tensors = self.blocks.inputs(index);
         if tensors.iter().all(|tensor| tensor.has_storage()) {
@@ -204,7 +206,7 @@ impl<'a> Schemas<'a> {
     }
 }
 
-/// Which events and memory records each operation consists of.
+/// The events and memory records of each operation.
 struct Members {
     starts: Vec<Nanos>,
     are_backward: Vec<bool>,
@@ -213,7 +215,7 @@ struct Members {
     owners: Vec<u32>,
 }
 
-/// Numbers grouped by operation, in their own order.
+/// Numbers grouped by operation, in ascending order within each group.
 struct Grouped {
     begins: Vec<u32>,
     numbers: Vec<u32>,
@@ -308,7 +310,7 @@ impl Members {
     }
 }
 
-/// The events that are open on each thread as the sweep goes on.
+/// The events that are open on each thread at the current time of the sweep.
 struct OpenEvents {
     threads: Vec<Vec<Open>>,
 }
@@ -317,8 +319,8 @@ struct OpenEvents {
 struct Open {
     end: Nanos,
     operation: u32,
-    /// The outermost event of the operation, or the innermost range; calls of Python functions are
-    /// neither.
+    /// The outermost event of the operation, or else the innermost range. Python function calls are
+    /// skipped.
     owner: u32,
 }
 
@@ -351,7 +353,7 @@ impl OpenEvents {
         });
     }
 
-    /// Returns the innermost open event, after closing what has ended.
+    /// Returns the innermost open event, after closing those that have ended.
     fn at(&mut self, thread: ThreadId, time: Nanos) -> Open {
         let stack = &mut self.threads[thread.index()];
         while stack.pop_if(|open| open.end < time).is_some() {}
@@ -359,14 +361,14 @@ impl OpenEvents {
     }
 }
 
-/// Makes the edges, operation by operation, in start order: versions count on as it goes.
+/// Creates the edges, operation by operation in start order, and counts versions along the way.
 struct Builder<'a> {
     profile: &'a Profile,
     blocks: &'a Blocks,
     schemas: &'a Schemas<'a>,
     flow: Flow,
     versions: Vec<u32>,
-    /// The edge of each block in the operation that had to do with it last.
+    /// By block, its most recent edge.
     last_edges: Vec<u32>,
 }
 
@@ -391,11 +393,11 @@ impl<'a> Builder<'a> {
             self.inputs(event as usize, first_edge);
         }
         for edge in &mut self.flow.edges[first_edge..] {
-            // What no schema speaks of may have been written to.
+            // Without a schema the block may have been written to.
             edge.is_mutated = edge.seen.written || edge.seen.unclear && !edge.seen.only_read;
         }
-        // Dropping a block reads it. Blocks that are made come last, because all before took them
-        // for inputs.
+        // Freeing a block reads it. Allocations come last, because the steps before treat every
+        // block as an input.
         let records = members.records.of(index);
         self.records(records, first_edge, |edge, bytes| {
             if bytes < 0 {
@@ -449,7 +451,7 @@ impl<'a> Builder<'a> {
     ) {
         for &record in records {
             let block = self.blocks.of_record(record as usize);
-            // Memory that no tensor was seen in has no part in the flow of data.
+            // Memory in which no tensor was seen takes no part in the data flow.
             if self.blocks.holds_tensor(block) {
                 let bytes = self.profile.memory().at(record as usize).bytes;
                 change(self.edge(block, first_edge), bytes);

@@ -1,54 +1,60 @@
-//! When the most memory was in use, and who held it then.
+//! The peak of memory use, and the holders of memory at that time.
 
 use mindprof_model::{HostTotals, LossCause, Nanos, Profile, StackId, StringId};
 use rustc_hash::FxHashMap;
 
-use super::{
+use super::MemoryTimeline;
+use super::change::{
     CategoryBytes, MemoryAction, MemoryCategory, MemoryChange, MemoryDevice, MemoryPlace,
-    MemoryTimeline,
 };
 use crate::analysis::Analysis;
 
-/// The moment at which a place held the most.
+/// The time at which a place had the most memory in use, and the holders of that memory.
+///
+/// Recordings rarely see every allocation, so the peak also says how far its amounts can be trusted
+/// ([`Self::doubts`], [`Self::precision`]). [`MemoryTimeline::peak`] finds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryPeak {
-    /// When it was; none if it was before the window.
+    /// The time of the peak, or `None` if it was before the window.
     pub time: Option<Nanos>,
-    /// What was in use then, by category.
+    /// The memory in use at the peak, by category.
     pub bytes: CategoryBytes,
-    /// What was in use at the end of the window, by category.
+    /// The memory in use at the end of the window, by category.
     pub at_end: CategoryBytes,
-    /// What the device's allocator had handed out beyond that; none if the profile does not tell.
+    /// Memory that the allocator counted beyond that, or `None` if its totals are not known.
     pub unseen: Option<UnseenMemory>,
-    /// The blocks that are counted only where they were seen.
+    /// The blocks that are counted only while they were seen in use.
     pub untimed: UntimedMemory,
-    /// Why the amounts are not exact.
+    /// The reasons why the amounts are not exact.
     pub doubts: Vec<MemoryDoubt>,
-    /// Whether the profile tells of any block what it was for.
+    /// Whether the category of any block is known.
     pub are_categories_known: bool,
-    /// Who held it, the largest first.
+    /// The holders of the memory at the peak, largest first.
     pub holders: Vec<MemoryHolder>,
 }
 
-/// What is not known of amounts.
+/// A reason why the amounts of a peak are not exact.
+///
+/// Most reasons make the amounts too small, some may make them too large;
+/// [`MemoryPeak::precision`] sums them up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryDoubt {
-    /// Blocks of before the window are counted to its end, and may be gone: nobody tells.
+    /// Blocks from before the window are counted to its end, but may have been freed unrecorded.
     OldBlocks,
-    /// Events were lost, among which blocks may have been taken or given back.
+    /// Events were lost, which may include allocations and releases.
     LostEvents,
-    /// The allocator had handed out less than is known: something was given back unseen.
+    /// The allocator's total is below the sum of the blocks, so some releases were not recorded.
     MissingReleases,
-    /// Blocks are counted only while they were seen, and may have been there for longer.
+    /// Blocks are counted only while they were seen in use, but may have existed for longer.
     Untimed,
-    /// What was in use before the window is not told.
+    /// The memory in use before the window is not known.
     Before,
-    /// Something was taken where nobody recorded.
+    /// Memory was allocated on threads that were not recorded.
     Unrecorded,
 }
 
 impl MemoryDoubt {
-    /// Returns whether less may have been in use than is counted, beside more.
+    /// Returns whether the amounts may be too large as well as too small.
     const fn may_be_too_much(self) -> bool {
         matches!(
             self,
@@ -57,19 +63,19 @@ impl MemoryDoubt {
     }
 }
 
-/// How amounts are meant.
+/// The precision of the amounts of a peak, which tables and files state next to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryPrecision {
-    /// So much was in use.
+    /// Exactly this much memory was in use.
     Exact,
-    /// More may have been in use.
+    /// At least this much memory was in use.
     AtLeast,
-    /// More may have been in use, or less.
+    /// More or less memory may have been in use.
     AsFarAsKnown,
 }
 
 impl MemoryPrecision {
-    /// Returns what people and programs read.
+    /// Returns the name that tables and files show.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -79,68 +85,75 @@ impl MemoryPrecision {
     }
 }
 
-/// Memory that an allocator counted but that lies in no block of the profile.
+/// Memory that an allocator counted but that is in no block of the profile.
+///
+/// Memory records carry the allocator's total, so blocks from before the window or from threads
+/// that were not recorded show up as a difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnseenMemory {
-    /// How much of it there was at the peak.
+    /// The amount at the peak.
     pub at_peak: i64,
-    /// How much of it there was at the end of the window.
+    /// The amount at the end of the window.
     pub at_end: i64,
-    /// Whether it was all there before the window opened, and stayed: it never changes. Otherwise
-    /// some of it was taken where nobody recorded.
+    /// Whether all of it was allocated before the window opened and stayed, so that the amount never
+    /// changes. If not, some of it was allocated on threads that were not recorded.
     pub is_from_before: bool,
 }
 
-/// Blocks of which the profile does not tell when they were taken or given back.
+/// Blocks whose allocation or release was not recorded.
+///
+/// A peak counts them only while they were seen in use, and reports here how many they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UntimedMemory {
-    /// How many they are.
+    /// The number of blocks.
     pub blocks: u64,
-    /// How large they are together.
+    /// Their total size.
     pub bytes: u64,
 }
 
-/// Where blocks are from.
+/// The time at which the blocks of a holder were allocated, relative to the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryOrigin {
-    /// They were taken in the window, as the profile tells.
+    /// They were allocated within the window.
     Window,
-    /// They were there before the window opened.
+    /// They were allocated before the window opened.
     Before,
-    /// They were there before, or a thread took them whose memory nobody recorded.
+    /// They were allocated before the window, or by a thread whose memory was not recorded.
     NotTold,
 }
 
-/// Blocks that live at the same time, are for the same thing and were taken at the same place.
+/// Blocks in use at the peak that have the same owner, stack, category and origin.
+///
+/// Grouping turns thousands of blocks into the few lines that explain a peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryHolder {
-    /// The operator or range that took them; none if that was outside of all, or before the
-    /// window.
+    /// The name of the operator or range that allocated them, or `None` if they were allocated
+    /// outside all of them or before the window.
     pub owner: Option<StringId>,
-    /// Who called for them.
+    /// The stack of the allocations.
     pub stack: StackId,
-    /// What they are for.
+    /// The category of the blocks.
     pub category: MemoryCategory,
-    /// Where they are from.
+    /// Whether they were allocated within the window.
     pub origin: MemoryOrigin,
-    /// How large they are together.
+    /// Their total size.
     pub bytes: u64,
-    /// How many they are.
+    /// The number of blocks.
     pub blocks: u64,
 }
 
 impl MemoryPeak {
-    /// Returns what was in use at the peak.
+    /// Returns the memory in use at the peak, including unseen memory.
     pub fn total(&self) -> i64 {
         self.bytes.iter().sum::<i64>() + self.unseen.map_or(0, |unseen| unseen.at_peak)
     }
 
-    /// Returns what was in use at the end of the window.
+    /// Returns the memory in use at the end of the window, including unseen memory.
     pub fn total_at_end(&self) -> i64 {
         self.at_end.iter().sum::<i64>() + self.unseen.map_or(0, |unseen| unseen.at_end)
     }
 
-    /// Returns how the amounts are meant.
+    /// Returns how precise the amounts are.
     pub fn precision(&self) -> MemoryPrecision {
         if self.doubts.is_empty() {
             MemoryPrecision::Exact
@@ -151,14 +164,14 @@ impl MemoryPeak {
         }
     }
 
-    /// Finds the peak: the first moment after whose changes the most is in use.
+    /// Finds the peak: the first time after whose changes the most memory is in use.
     ///
     /// ```text
     ///            ┌──┐
     ///        ┌───┘  └──┐ ┌──┐
     ///   ─────┘         └─┘  └──
     ///            ^ here
-    /// ░░░░░░░░░░░░░░░░░░░░░░░░░   what only the allocator knows of
+    /// ░░░░░░░░░░░░░░░░░░░░░░░░░   memory that only the allocator counted
     /// ```
     pub(super) fn find(timeline: &MemoryTimeline, analysis: &Analysis, place: MemoryPlace) -> Self {
         let changes: Vec<&MemoryChange> = timeline.certain_changes_in(place).collect();
@@ -226,7 +239,7 @@ impl MemoryPeak {
         peak
     }
 
-    /// Finds what is not known once all else is.
+    /// Finds the doubts that follow from lost events, untimed blocks and unseen memory.
     fn find_doubts(&self, profile: &Profile) -> Vec<MemoryDoubt> {
         let mut doubts = Vec::new();
         let loss = profile.loss();
@@ -243,9 +256,9 @@ impl MemoryPeak {
     }
 }
 
-/// Returns whether a place is that of an allocator that counts what was taken while someone
-/// profiled, and of that only what was given back meanwhile: torch's of the host. Its totals tell
-/// nothing of other times. torch's own traces are known by this: they never tell where tensors lie.
+/// Returns whether the allocator of a place counts only the blocks that were allocated while a
+/// profiler was active, as torch's CPU allocator does. Its totals then do not cover older blocks.
+/// torch's own traces are recognized by their lack of tensor addresses.
 pub(super) fn is_counted_late(profile: &Profile, place: MemoryPlace) -> bool {
     let since = HostTotals::read(profile.metadata());
     place.device == MemoryDevice::HOST
@@ -253,8 +266,8 @@ pub(super) fn is_counted_late(profile: &Profile, place: MemoryPlace) -> bool {
 }
 
 impl MemoryHolder {
-    /// Returns whether blocks that nobody was seen to give back may be gone nevertheless, where
-    /// releases of what was there before are not told. What is trained is taken to stay.
+    /// Returns whether the blocks may have been freed without a record, given that releases of
+    /// older blocks are not recorded. Parameters and optimizer states are assumed to stay.
     fn may_be_gone(&self) -> bool {
         let is_trained = matches!(
             self.category,

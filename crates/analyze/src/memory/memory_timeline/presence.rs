@@ -1,7 +1,8 @@
-//! When blocks were certainly there, of which the profile does not tell when they were taken or given
-//! back. torch reports memory of the thread that began the recording and of those that work for
-//! it, but operators of all threads are recorded, and show what the others took by its use. From
-//! `blocks` to the changes that the peak and the page count.
+//! Lower bounds for the lifetime of blocks whose allocation or release was not recorded.
+//!
+//! torch reports the memory of the thread that started the recording and of the threads that work
+//! for it, but the operators of all threads. Blocks of the other threads show up only when they are
+//! used. The peak and the memory page count such blocks only as long as they were certainly there.
 
 use std::ops::Range;
 
@@ -9,32 +10,36 @@ use mindprof_model::{Category, Nanos, Profile, TensorRole, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blocks::{Blocks, TensorLists};
-use super::{MemoryAction, MemoryChange, MemoryPlace};
+use super::change::{MemoryAction, MemoryChange, MemoryPlace};
 
-/// The blocks of which not both ends are known, and where they were seen.
+/// The untimed blocks, that is, those without a known beginning and end, and the spans of time in
+/// which they were certainly there.
+///
+/// If every thread reports its memory there are none, and the timeline is exact. Otherwise the
+/// peak must not count a block to the end of the window just because its release is missing.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
-    /// By block, in time order and apart from each other.
+    /// By block, in time order and disjoint.
     spans: FxHashMap<u32, Vec<Span>>,
 }
 
-/// A stretch of time in which one piece of memory was at the place of a block.
+/// A span of time in which a block was certainly there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
     start: Nanos,
     end: Nanos,
-    /// How much of it was seen.
+    /// The size of the block, as far as it was seen.
     bytes: u64,
 }
 
 impl Presence {
-    /// Builds it. Where every thread with operators tells its memory and no release is missing,
-    /// that is a look at each input.
+    /// Finds the untimed blocks and their spans. If every thread with operators reports its memory
+    /// and no release is missing, this costs one pass over the inputs.
     ///
     /// ```text
-    /// told thread     use of 1   ──────use of 3────────────take 4──────────────
-    /// silent thread               op──────use of 2──────────────use of 2, 4────
-    /// block           1 before    3 and 2 not known         4 given back when?
+    /// reporting thread  use of 1   ──────use of 3────────────alloc 4─────────────
+    /// silent thread                 op──────use of 2──────────────use of 2, 4────
+    /// block             1 before    3 and 2 not known         4 freed when?
     /// ```
     pub(super) fn build(profile: &Profile, blocks: &Blocks) -> Self {
         let silence = Silence::build(profile, blocks);
@@ -71,15 +76,15 @@ impl Presence {
         self.spans.is_empty()
     }
 
-    /// Returns whether not both ends of a block are known.
+    /// Returns whether the beginning or the end of a block is unknown.
     pub(super) fn is_untimed(&self, block: u32) -> bool {
         self.spans.contains_key(&block)
     }
 
-    /// Returns the changes with those blocks only where they were seen.
+    /// Returns the changes, with untimed blocks limited to their spans.
     ///
     /// ```text
-    /// told      (before)────v1──────────────────────────
+    /// recorded  (before)────v1──────────────────────────
     /// certain         ├─────v1──────┤      ├──────┤
     /// ```
     pub(super) fn certain(&self, changes: &[MemoryChange], blocks: &Blocks) -> Vec<MemoryChange> {
@@ -143,27 +148,29 @@ fn in_spans(changes: &[MemoryChange], spans: &[Span], created: Option<Nanos>) ->
     found
 }
 
-/// The threads that use memory nobody told of and tell none themselves, and when they were at work.
+/// The silent threads, and the times at which they were running operators.
+///
+/// A silent thread reports no memory of its own and uses blocks whose allocation was not recorded.
 #[derive(Debug, Default)]
 struct Silence {
     threads: Vec<bool>,
-    /// When operators ran on such threads, by process: in time order and apart from each other.
+    /// By process, the times of operators on silent threads, in time order and disjoint.
     work: FxHashMap<u64, Vec<Range<Nanos>>>,
 }
 
 impl Silence {
     fn build(profile: &Profile, blocks: &Blocks) -> Self {
-        let mut tell = vec![false; profile.threads().len()];
+        let mut reports = vec![false; profile.threads().len()];
         for record in profile.memory() {
-            tell[record.thread.index()] = true;
+            reports[record.thread.index()] = true;
         }
         let mut silence = Self {
-            threads: vec![false; tell.len()],
+            threads: vec![false; reports.len()],
             work: FxHashMap::default(),
         };
         for (index, event) in profile.events().iter().enumerate() {
             let is_silent = &mut silence.threads[event.thread.index()];
-            let is_candidate = !*is_silent && !tell[event.thread.index()];
+            let is_candidate = !*is_silent && !reports[event.thread.index()];
             let mut used = blocks
                 .inputs(index)
                 .iter()
@@ -197,15 +204,15 @@ impl Silence {
         self.threads[thread.index()]
     }
 
-    /// Returns whether what is first used at a time may have been taken by such a thread: it had
-    /// begun to work.
+    /// Returns whether a block that is first used at a given time may have been allocated by a
+    /// silent thread: one was already running operators.
     fn may_have_taken(&self, process: u64, first_use: Nanos) -> bool {
         let work = self.work.get(&process);
         work.is_some_and(|work| work[0].start <= first_use)
     }
 
-    /// Returns whether no such thread was at work between two uses, so that both are of one block:
-    /// nobody else takes memory at a place without telling of it.
+    /// Returns whether no silent thread was running operators between two uses of an address. Then
+    /// both uses are of the same block, because every other thread reports its allocations.
     fn is_idle(&self, process: u64, gap: Range<Nanos>) -> bool {
         let Some(work) = self.work.get(&process) else {
             return true;
@@ -215,8 +222,8 @@ impl Silence {
     }
 }
 
-/// Returns the places in which a block was taken where another one lay whose release nobody told of:
-/// others may be gone as well.
+/// Returns the places in which a block was allocated at the address of another one whose release was
+/// not recorded. Other releases may be missing there too.
 fn places_with_missing_releases(blocks: &Blocks) -> FxHashSet<MemoryPlace> {
     let replaced = blocks.replaced().iter();
     replaced
@@ -225,7 +232,7 @@ fn places_with_missing_releases(blocks: &Blocks) -> FxHashSet<MemoryPlace> {
         .collect()
 }
 
-/// Returns for each block whether not both of its ends are known.
+/// Returns, for each block, whether its beginning or its end is unknown.
 fn untimed(
     profile: &Profile,
     blocks: &Blocks,
@@ -265,7 +272,8 @@ fn untimed(
     (0..blocks.len() as u32).map(is_untimed).collect()
 }
 
-/// Returns when the untimed blocks were taken, where that is told, used, and told to be what.
+/// Returns the times at which untimed blocks were certainly there: their recorded allocations, their
+/// uses, and the times at which a role was recorded for them.
 fn uses(profile: &Profile, blocks: &Blocks, untimed: &[bool]) -> Vec<(u32, Span)> {
     let is_wanted = |block: u32| untimed.get(block as usize).is_some_and(|&wanted| wanted);
     let span = |block: u32, time: Range<Nanos>, seen: u64| {
@@ -301,8 +309,7 @@ fn uses(profile: &Profile, blocks: &Blocks, untimed: &[bool]) -> Vec<(u32, Span)
     found
 }
 
-/// Returns the blocks of parameters and of what optimizers keep: these stay where they are between
-/// two uses.
+/// Returns the blocks of parameters and optimizer states, which stay allocated between two uses.
 fn lasting(profile: &Profile, blocks: &Blocks) -> FxHashSet<u32> {
     let roles = profile.roles().iter().enumerate();
     roles

@@ -1,21 +1,21 @@
-//! Which of its inputs an operator writes to, as the schemas of torch's operators say.
+//! The inputs that an operator writes to, according to the schemas of torch's operators.
 
 use std::sync::LazyLock;
 
 use mindprof_model::{Category, Event, ScopeKind};
 use rustc_hash::FxHashMap;
 
-/// What a name says of an operator's inputs.
+/// The schema of an operator, reduced to which inputs it writes to. It is derived from the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schema {
-    /// It is no operator's: nothing is known.
+    /// The name is not an operator's.
     None,
-    /// The inputs at these places, one bit each, are written to, and where there are as many as one
-    /// of these overloads has, the last ones.
+    /// The inputs at the positions of the set bits are written to. If the number of inputs is that
+    /// of one of the overloads, so are the last ones.
     Writes(u32, &'static [OutOverload]),
 }
 
-/// An overload of an operator whose results are given to it, as by `out=`: they come last.
+/// An overload that writes its results into its last arguments, as with `out=`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OutOverload {
     arguments: u16,
@@ -24,9 +24,10 @@ pub(super) struct OutOverload {
 
 /// By name, the overloads of torch's operators that write to their last inputs.
 ///
-/// A line says how many arguments such an overload has, how many of them are results, and of which
-/// operators. No other overload with as many arguments takes tensors at these places; `max` and `min`
-/// with two arguments, where the second may be a tensor to compare with, are therefore left out.
+/// A line of the table consists of the number of arguments, the number of results among them, and
+/// the names of the operators that have such an overload. No other overload with the same number of
+/// arguments takes tensors at these positions. The table therefore omits `max` and `min` with two
+/// arguments, the second of which may be a tensor to compare with.
 static OUT_OVERLOADS: LazyLock<FxHashMap<&str, Vec<OutOverload>>> = LazyLock::new(|| {
     let mut overloads: FxHashMap<_, Vec<_>> = FxHashMap::default();
     for line in include_str!("out_overloads.txt").lines() {
@@ -43,10 +44,9 @@ static OUT_OVERLOADS: LazyLock<FxHashMap<&str, Vec<OutOverload>>> = LazyLock::ne
     overloads
 });
 
-/// Operators that write to other inputs than their name says, with the places of these, one bit
-/// each.
+/// Operators that write to other inputs than their names imply, with one bit per position.
 ///
-/// A name that ends in an underscore says "to the first"; any other "to none".
+/// A name that ends in an underscore implies the first input, any other name no input.
 const EXCEPTIONS: &[(&str, u32)] = &[
     ("_amp_foreach_non_finite_check_and_unscale_", 0b11),
     ("_amp_update_scale_", 0b11),
@@ -68,8 +68,8 @@ const EXCEPTIONS: &[(&str, u32)] = &[
 ];
 
 impl Schema {
-    /// Returns the schema of an operator's name: one with a namespace, which is not the engine's
-    /// own.
+    /// Returns the schema of a name. Operators have a namespace other than that of the autograd
+    /// engine.
     pub(super) fn of(name: &str) -> Self {
         let Some((namespace, base)) = name.rsplit_once("::") else {
             return Self::None;
@@ -85,8 +85,8 @@ impl Schema {
         Self::Writes(places, overloads.map_or(&[], Vec::as_slice))
     }
 
-    /// Returns whether the input at `place`, one of so many, is written to; none if that is not
-    /// known.
+    /// Returns whether the input at `place` of so many `arguments` is written to, or `None` if that
+    /// is not known.
     pub(super) fn writes(self, place: u16, arguments: u16) -> Option<bool> {
         match self {
             Self::None => None,
@@ -100,8 +100,7 @@ impl Schema {
         }
     }
 
-    /// Returns whether an event with this schema is one operation, whatever it calls: a backward
-    /// node or an operator.
+    /// Returns whether an event with this schema is an operation: a backward node or an operator.
     pub(super) fn is_operation(self, event: &Event) -> bool {
         event.category == Category::Operator
             && (event.scope == ScopeKind::Backward || self != Self::None)
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_say_what_is_written() {
+    fn names_imply_which_inputs_are_written() {
         let writes = |name| {
             let schema = Schema::of(name);
             [0, 1, 2].map(|place| schema.writes(place, 3))
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_given_are_written() {
+    fn out_arguments_are_written() {
         let written = |name, arguments| -> Vec<u16> {
             let places = 0..arguments;
             places

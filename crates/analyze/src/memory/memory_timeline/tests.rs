@@ -1,4 +1,4 @@
-//! Tests of the timeline: lives of blocks, versions, categories, the peak.
+//! Tests of the timeline: lifetimes of blocks, versions, categories, the peak.
 
 use mindprof_model::{
     Category, DType, DeviceKind, Event, HostTotals, InputsEncoder, LossCause, MemoryRecord, Nanos,
@@ -14,12 +14,12 @@ const HOST: MemoryPlace = MemoryPlace {
     device: MemoryDevice::HOST,
 };
 
-/// Draws operators with their tensors and the memory they take, on a clock that moves by ten with
-/// everything.
+/// Draws operators with their tensors and memory, on a clock that advances by ten with each of
+/// them.
 struct Draw {
     builder: Part,
     now: u64,
-    /// Where everything happens at the moment.
+    /// The thread that is drawn on.
     thread: ThreadId,
 }
 
@@ -55,7 +55,7 @@ impl Draw {
         Nanos(self.now)
     }
 
-    /// Adds an operator that is given tensors of four bytes that lie at `addresses`.
+    /// Adds an operator with input tensors of four bytes at `addresses`.
     fn op(&mut self, name: &str, addresses: &[u64], inside: impl FnOnce(&mut Self)) {
         self.scope(ScopeKind::Function, name, addresses, inside);
     }
@@ -97,7 +97,7 @@ impl Draw {
         self.counted_memory(address, bytes, 0);
     }
 
-    /// Adds memory after which the allocator says that `total_allocated` is in use.
+    /// Adds a memory record after which the allocator reports `total_allocated`.
     fn counted_memory(&mut self, address: u64, bytes: i64, total_allocated: u64) {
         let time = self.tick();
         self.builder.add_memory(MemoryRecord {
@@ -187,7 +187,7 @@ fn training_step(tells: bool) -> Analysis {
 }
 
 #[test]
-fn a_training_step_shows_what_its_memory_is_for() {
+fn blocks_of_a_training_step_have_their_categories() {
     use MemoryAction::{Create, Destroy, IncrementVersion, Preexisting};
     use MemoryCategory::{Activation, AutogradDetail, Gradient, Input, OptimizerState, Parameter};
     let step = training_step(true);
@@ -221,7 +221,7 @@ fn a_training_step_shows_what_its_memory_is_for() {
 }
 
 #[test]
-fn a_parameter_that_nobody_told_of_is_found_by_its_use() {
+fn an_unreported_parameter_is_found_by_its_use() {
     let step = training_step(false);
     let found: Vec<_> = [WEIGHT, INPUT, OUTPUT, GRADIENT]
         .map(|address| story(&step, address)[0].2)
@@ -238,7 +238,7 @@ fn a_parameter_that_nobody_told_of_is_found_by_its_use() {
 }
 
 #[test]
-fn a_result_that_is_given_is_written_to() {
+fn an_out_argument_is_written_to() {
     let versions = |addresses: &[u64]| {
         let mut draw = Draw::new();
         draw.op("aten::mul", addresses, |_| ());
@@ -260,7 +260,7 @@ fn a_result_that_is_given_is_written_to() {
 /// scratch    x        x
 /// ```
 #[test]
-fn an_operator_with_a_tensor_without_a_storage_is_looked_into() {
+fn an_operator_with_a_tensor_without_storage_is_replaced_by_its_callees() {
     let scratch = |other: u64| {
         let mut draw = Draw::new();
         draw.op("aten::mul", &[INPUT, other], |draw| {
@@ -277,7 +277,7 @@ fn an_operator_with_a_tensor_without_a_storage_is_looked_into() {
 }
 
 #[test]
-fn an_address_that_is_taken_again_is_another_block() {
+fn a_reused_address_is_a_new_block() {
     let mut draw = Draw::new();
     draw.op("aten::ones", &[], |draw| draw.memory(9, 8));
     draw.op("aten::neg", &[9], |_| ());
@@ -291,7 +291,7 @@ fn an_address_that_is_taken_again_is_another_block() {
 }
 
 #[test]
-fn a_block_of_before_that_is_given_back_was_there_at_the_start() {
+fn a_freed_block_without_an_allocation_existed_before_the_window() {
     let mut draw = Draw::new();
     draw.memory(9, -8);
     let analysis = draw.finish();
@@ -308,7 +308,7 @@ fn a_block_of_before_that_is_given_back_was_there_at_the_start() {
 }
 
 #[test]
-fn a_tensor_of_which_only_a_part_is_seen_has_the_size_of_its_allocation() {
+fn a_partly_seen_tensor_has_the_size_of_its_allocation() {
     let mut draw = Draw::new();
     draw.op("aten::ones", &[], |draw| draw.memory(9, 400));
     draw.op("aten::neg", &[9], |_| ());
@@ -345,7 +345,7 @@ fn the_peak_names_who_holds_it() {
 }
 
 #[test]
-fn each_device_has_a_timeline_of_its_own() {
+fn each_device_has_its_own_timeline() {
     let mut draw = Draw::new();
     draw.memory(1, 8);
     let mut record = MemoryRecord {
@@ -369,7 +369,7 @@ fn each_device_has_a_timeline_of_its_own() {
 // process 1   |neg 9| +8 at 1 (108) ──────────── -8 at 1 (100)
 // process 2                  +4 at 1 (54) ───────────────────
 #[test]
-fn each_process_has_blocks_of_its_own_at_the_same_address() {
+fn processes_have_separate_blocks_at_the_same_address() {
     let mut draw = Draw::new();
     let other = draw.builder.add_thread(Thread {
         process: 2,
@@ -407,9 +407,9 @@ fn each_process_has_blocks_of_its_own_at_the_same_address() {
     assert_eq!(actions(places[1]), [MemoryAction::Create]);
 }
 
-// +8 at 1 (108) ── +4 at 2 (54), of which nobody told that the first was given back
+// +8 at 1 (108) ── +4 at 2 (54): the release of the first was not recorded
 #[test]
-fn less_than_is_known_is_no_exact_amount() {
+fn an_allocator_total_below_the_known_blocks_is_not_exact() {
     let mut draw = Draw::new();
     draw.op("aten::neg", &[1], |_| ());
     draw.counted_memory(2, 8, 12);
@@ -421,7 +421,7 @@ fn less_than_is_known_is_no_exact_amount() {
 }
 
 #[test]
-fn what_was_lost_may_have_been_a_release() {
+fn lost_events_may_include_releases() {
     let told = |cause: LossCause| {
         let mut draw = Draw::new();
         draw.op("aten::neg", &[1], |draw| draw.counted_memory(2, 8, 12));
@@ -433,8 +433,8 @@ fn what_was_lost_may_have_been_a_release() {
     assert_eq!(told(LossCause::Unseen), MemoryPrecision::Exact);
 }
 
-/// Draws a recording and returns how its peak is meant, where the host's allocator counts from the
-/// beginning and where it began late.
+/// Draws a recording and returns the precision of its peak, first with a CPU allocator that counts
+/// from the beginning, then with one that counts since the first profiler.
 fn precisions(fill: impl Fn(&mut Draw)) -> [MemoryPrecision; 2] {
     [false, true].map(|is_late| {
         let mut draw = Draw::new();
@@ -448,10 +448,10 @@ fn precisions(fill: impl Fn(&mut Draw)) -> [MemoryPrecision; 2] {
 }
 
 #[test]
-fn what_the_host_had_before_is_not_known_where_its_allocator_began_to_count_late() {
+fn older_cpu_memory_is_unknown_if_the_allocator_counts_since_the_profiler() {
     use MemoryPrecision::{AsFarAsKnown, AtLeast, Exact};
-    // All was taken inside, but one tensor that lies in a block of before. Nobody tells whether it
-    // is still there, unless it is trained, or was seen to be given back.
+    // Everything was allocated in the window except for the block of one tensor, which may have been
+    // freed unrecorded, unless it is a parameter or its release was recorded.
     let uses = |draw: &mut Draw| {
         draw.counted_memory(1, 4, 8);
         draw.op("aten::neg", &[1], |draw| draw.counted_memory(2, 8, 16));
@@ -473,9 +473,9 @@ fn what_the_host_had_before_is_not_known_where_its_allocator_began_to_count_late
     assert_eq!(precisions(gives_old_back), [Exact, AtLeast]);
 }
 
-// A file may say anything.
+// A file may contain any numbers.
 #[test]
-fn totals_that_no_machine_has_are_no_panic() {
+fn absurd_totals_do_not_panic() {
     let mut draw = Draw::new();
     for (address, bytes, total_allocated) in [
         (1, i64::MAX, 0),
@@ -491,7 +491,7 @@ fn totals_that_no_machine_has_are_no_panic() {
     assert!(AllocatorTotals::build(analysis.profile(), place).is_some());
 }
 
-/// The changes that are certain: time, action, address and bytes.
+/// Returns the certain changes: time, action, address and bytes.
 fn certain(analysis: &Analysis) -> Vec<(Option<u64>, MemoryAction, u64, u64)> {
     let timeline = analysis.memory_timeline();
     let changes = timeline.certain_changes_in(HOST);
@@ -508,13 +508,13 @@ fn certain(analysis: &Analysis) -> Vec<(Option<u64>, MemoryAction, u64, u64)> {
         .collect()
 }
 
-// told    |neg 1|                        |take 4|  |mul 1, 3|            |mul 1, 3|
+// reports |neg 1|                        |take 4|  |mul 1, 3|            |mul 1, 3|
 // silent          |fill_ 2|  |fill_ 2|                        |fill_ 5|
 // 1       before ──────────────────────────────────────────────────────────────────
 // 2               ├────────┤ ├───────┤
 // 3                                                ├────────┤            ├────────┤
 #[test]
-fn blocks_of_a_thread_that_tells_no_memory_are_counted_where_they_are_seen() {
+fn blocks_of_a_silent_thread_count_only_while_they_are_seen() {
     use MemoryAction::{Create, Destroy, Preexisting};
     let mut draw = Draw::new();
     let silent = draw.add_thread(2);
@@ -565,10 +565,10 @@ fn blocks_of_a_thread_that_tells_no_memory_are_counted_where_they_are_seen() {
     }
 }
 
-// told    |neg 1|   take 4   |neg 1|
+// reports |neg 1|   take 4   |neg 1|
 // silent                               |neg 7|
 #[test]
-fn between_uses_a_block_stays_where_nobody_could_take_another() {
+fn a_block_stays_between_uses_if_no_silent_thread_runs() {
     use MemoryAction::{Create, Destroy, Preexisting};
     let mut draw = Draw::new();
     let silent = draw.add_thread(2);
@@ -588,7 +588,7 @@ fn between_uses_a_block_stays_where_nobody_could_take_another() {
 }
 
 // silent  |neg 7|          |neg 7|
-// told           role 1            role 1   take 4
+// reports        role 1            role 1   take 4
 #[test]
 fn a_parameter_stays_between_its_uses() {
     use MemoryAction::{Destroy, Preexisting};
@@ -607,9 +607,9 @@ fn a_parameter_stays_between_its_uses() {
     );
 }
 
-// silent  |neg 1|   |neg 2|   |neg 1|       and no thread tells its memory
+// silent  |neg 1|   |neg 2|   |neg 1|       and no thread reports its memory
 #[test]
-fn where_no_thread_tells_its_memory_no_time_is_known() {
+fn no_times_are_known_if_every_thread_is_silent() {
     let mut draw = Draw::new();
     for address in [1, 2, 1] {
         draw.op("aten::neg", &[address], |_| ());
@@ -620,11 +620,11 @@ fn where_no_thread_tells_its_memory_no_time_is_known() {
     assert_eq!(peak.untimed.blocks, 2);
 }
 
-// told    take 1 |neg 1| take 2 |neg 2| take 1      nobody tells that the first was given back
+// reports take 1 |neg 1| take 2 |neg 2| take 1      the first release is not recorded
 // 1       ├────────────┤                ├
 // 2                      ├────────────┤
 #[test]
-fn where_a_release_is_missing_others_may_be() {
+fn one_missing_release_makes_others_doubtful() {
     use MemoryAction::{Create, Destroy};
     let mut draw = Draw::new();
     draw.memory(1, 8);
@@ -649,10 +649,10 @@ fn where_a_release_is_missing_others_may_be() {
     assert_eq!(peak.precision(), MemoryPrecision::AtLeast);
 }
 
-// told    take 1              take 2
-// silent          |neg 1|                 and drops it, which nobody tells
+// reports take 1              take 2
+// silent          |neg 1|                 and frees it unrecorded
 #[test]
-fn what_was_handed_to_a_thread_that_tells_no_memory_may_be_gone() {
+fn a_block_used_by_a_silent_thread_may_be_gone() {
     let mut draw = Draw::new();
     let silent = draw.add_thread(2);
     draw.memory(1, 8);
@@ -665,7 +665,7 @@ fn what_was_handed_to_a_thread_that_tells_no_memory_may_be_gone() {
 }
 
 #[test]
-fn where_every_thread_tells_its_memory_all_times_are_known() {
+fn all_times_are_known_if_every_thread_reports_its_memory() {
     let mut draw = Draw::new();
     let other = draw.add_thread(2);
     draw.memory(1, 8);
@@ -690,7 +690,7 @@ impl Draw {
     }
 }
 
-/// One step of a program that takes, gives back and uses memory at a few addresses.
+/// One step of a program that allocates, frees and uses memory at a few addresses.
 #[derive(Clone, Debug)]
 enum Step {
     Take(u64, i64),
@@ -702,7 +702,7 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let address = || 1_u64..8;
-    // None lies at zero, as sparse tensors do.
+    // No address is zero: that means a tensor without a storage.
     let addresses = || prop::collection::vec(0_u64..8, 0..4);
     let made = prop::collection::vec(address(), 0..4);
     let names = prop::sample::select(vec![
@@ -733,8 +733,8 @@ fn drawn(steps: &[Step]) -> Profile {
 }
 
 fn draw_steps(draw: &mut Draw, steps: &[Step]) {
-    // What is given back is as large as it was when it was taken; what is used without that was
-    // there before.
+    // A block is freed with the size that it was allocated with. A block that is used without an
+    // allocation existed before.
     let mut live: FxHashMap<u64, i64> = FxHashMap::default();
     for step in steps {
         match step {
@@ -844,7 +844,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_certain_is_no_more_than_all(
+    fn certain_changes_never_exceed_all_changes(
         steps in prop::collection::vec((steps(), prop::collection::vec(0_u64..8, 0..4)), 0..6),
     ) {
         let mut draw = Draw::new();

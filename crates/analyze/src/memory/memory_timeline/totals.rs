@@ -1,11 +1,15 @@
-//! What the allocator of a process said was in use on a device, record by record: also blocks that the profile
-//! never saw, because they were taken before the window or on threads that nobody recorded.
+//! The totals of an allocator over time, as its memory records report them. They include blocks
+//! that are not in the profile, because they were allocated before the window or on threads that
+//! were not recorded.
 
 use mindprof_model::{Nanos, Profile};
 
-use super::{CategoryBytes, MemoryPlace};
+use super::change::{CategoryBytes, MemoryPlace};
 
-/// The allocator's own total over time.
+/// The bytes that the allocator of one place had handed out at each time.
+///
+/// The difference from the blocks of the profile is the memory that the profile cannot explain,
+/// which the memory page shows as a separate band.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocatorTotals {
     before: i64,
@@ -14,7 +18,7 @@ pub struct AllocatorTotals {
 }
 
 impl AllocatorTotals {
-    /// Collects what the memory records of a place say; nothing if they tell no totals.
+    /// Collects the totals from the memory records of a place. `None` if the records have no totals.
     ///
     /// ```text
     /// records    +8 (total 108)    -8 (total 100)
@@ -24,9 +28,9 @@ impl AllocatorTotals {
         let records = profile.memory().iter();
         let records = records.filter(|record| MemoryPlace::of(profile, record) == place);
         let mut totals: Option<Self> = None;
-        let mut is_told = false;
+        let mut has_totals = false;
         for record in records {
-            is_told |= record.total_allocated > 0;
+            has_totals |= record.total_allocated > 0;
             let total = record.total_allocated as i64;
             let before = total.saturating_sub(record.bytes).max(0);
             let totals = totals.get_or_insert(Self {
@@ -35,11 +39,11 @@ impl AllocatorTotals {
             });
             totals.steps.push((record.time, total));
         }
-        totals.filter(|_| is_told)
+        totals.filter(|_| has_totals)
     }
 
-    /// Returns how much more than `known` was in use after the records of `time`; before the first
-    /// record if that is none. Less than zero where something was given back that nobody told of.
+    /// Returns how much more than `known` was in use after the records of `time`, or before the
+    /// first record if `time` is `None`. Negative if a release was not recorded.
     pub fn beyond(&self, time: Option<Nanos>, known: &CategoryBytes) -> i64 {
         let total = time.map_or(self.before, |time| self.at(time));
         total.saturating_sub(known.iter().sum())

@@ -12,7 +12,7 @@ fn profile(events: &[(usize, u64, u64)], records: &[(u64, i64, DeviceKind)]) -> 
     profile_of([1, 1], events, &records)
 }
 
-/// Makes a profile of threads in the given processes; events and records begin with their thread.
+/// Builds a profile of threads in the given processes. Events and records begin with their thread.
 fn profile_of<const N: usize>(
     processes: [u64; N],
     events: &[(usize, u64, u64)],
@@ -89,7 +89,7 @@ fn records_belong_to_every_event_of_their_time() {
 
 // process 1  a |--------|         0..10   claims 1
 // process 2  b   |--------|       2..12   claims 2 and 4
-// process 3                               has no events: 8 is nobody's
+// process 3                               has no events: 8 is unclaimed
 #[test]
 fn records_of_another_process_are_not_claimed() {
     let host = DeviceKind::Cpu;
@@ -142,7 +142,7 @@ fn own_memory_excludes_children() {
 }
 
 #[test]
-fn devices_that_are_not_counted_still_claim() {
+fn records_of_uncounted_devices_are_still_claimed() {
     let profile = profile(&[(0, 0, 10)], &[(5, 9, DeviceKind::Mps)]);
     let memory = memory_of(&profile);
     assert_eq!(memory.total(EventId::from_index(0)), Bytes::default());
@@ -185,7 +185,7 @@ proptest! {
 }
 
 #[test]
-fn a_moment_takes_no_memory() {
+fn an_instant_claims_no_memory() {
     let mut part = Part::new();
     let thread = part.add_thread(Thread {
         process: 1,

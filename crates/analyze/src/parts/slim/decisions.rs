@@ -1,17 +1,17 @@
-//! Which events of a profile are kept, and why the others are not.
+//! The decision for each event of a profile: kept, or removed for a reason.
 
 use mindprof_model::{Category, DeviceKind, Event, EventId, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
-use super::{Cut, CutReport};
+use super::cut::{Cut, CutReport};
 use crate::links::correlate::Correlation;
 
-/// What becomes of one event.
+/// The decision for one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decision {
-    /// Kept, and cut at the edges of the window.
+    /// Kept, and clipped at the edges of the window.
     Kept,
-    /// Kept as it is, because of what asked for it or lies inside of it.
+    /// Kept without clipping, because its launch or a kernel inside it is kept.
     Whole,
     Outside,
     OtherThread,
@@ -19,13 +19,16 @@ enum Decision {
     TooMany,
 }
 
-/// What becomes of each event.
+/// The decision for each event of a profile.
+///
+/// Device work is not decided by its own time and thread but by that of its launch, so all decisions
+/// are made before anything is copied.
 pub(super) struct Decisions {
     decisions: Vec<Decision>,
 }
 
 impl Decisions {
-    /// Decides by window, threads and duration. The host's events come first: what devices did
+    /// Decides by window, threads and duration. CPU events are decided first, and device work
     /// follows them.
     pub(super) fn decide(profile: &Profile, cut: &Cut) -> Self {
         let events = profile.events();
@@ -69,10 +72,10 @@ impl Decisions {
     }
 }
 
-/// Returns what becomes of an event by itself.
+/// Returns the decision for an event by its own time, thread and duration.
 fn alone(event: &Event, cut: &Cut) -> Decision {
     let is_outside = cut.window.is_some_and(|(begin, end)| {
-        // An instant on the first edge is inside.
+        // An instant at the start of the window is inside.
         event.start >= end || (event.end() <= begin && event.start < begin)
     });
     if is_outside {
@@ -88,8 +91,7 @@ fn alone(event: &Event, cut: &Cut) -> Decision {
     Decision::Kept
 }
 
-/// Lets what devices did follow the call that asked for it, or else the scope, where they are
-/// known.
+/// Lets device work follow the runtime call that launched it, or else its scope, if one is known.
 fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
     if !profile.has_links() {
         return;
@@ -114,7 +116,7 @@ fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
             continue;
         };
         decisions[id.index()] = match alone(profile.event(asked), cut) {
-            // How long the request took says nothing about the work.
+            // A short launch may start long work, so only the duration of the work counts.
             Decision::Kept | Decision::TooShort if profile.event(id).duration < cut.shortest => {
                 Decision::TooShort
             }
@@ -124,10 +126,10 @@ fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
     }
 }
 
-/// Keeps a user's range on a device exactly if a kernel in it is kept; one without kernels is
-/// decided by itself.
+/// Keeps a range on a device if and only if a kernel in it is kept. Ranges without kernels keep
+/// their own decisions.
 fn keep_ranges_around_kernels(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
-    // By stream, the starts of the kernels and whether each is kept; events come by start.
+    // By stream, the kernels in start order and whether each is kept.
     let mut kernels: FxHashMap<ThreadId, Vec<(EventId, bool)>> = FxHashMap::default();
     for (index, event) in profile.events().iter().enumerate() {
         if event.category == Category::Kernel {

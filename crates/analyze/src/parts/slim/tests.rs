@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One line per event: its name, from when to when, and whether it is marked as unfinished.
+/// One line per event: its name, its start and end, and whether it is marked as unfinished.
 fn describe(profile: &Profile) -> Vec<String> {
     let events = profile.events().iter();
     events
@@ -40,7 +40,7 @@ fn nested() -> Profile {
 }
 
 #[test]
-fn nothing_asked_for_keeps_everything() {
+fn the_default_cut_keeps_everything() {
     let profile = nested();
     let slimmed = slim(&profile, &Cut::default());
     assert_eq!(describe(&slimmed.profile), describe(&profile));
@@ -50,7 +50,7 @@ fn nothing_asked_for_keeps_everything() {
 }
 
 #[test]
-fn a_window_cuts_what_crosses_its_edges() {
+fn a_window_clips_events_that_cross_its_edges() {
     let cut = Cut {
         window: Some((Nanos(20), Nanos(60))),
         threads: Some(vec![ThreadId::from_raw(0)]),
@@ -124,7 +124,7 @@ fn with_device() -> Profile {
 }
 
 #[test]
-fn what_devices_did_follows_who_asked_for_it() {
+fn device_work_follows_its_launch() {
     let by_thread = Cut {
         threads: Some(vec![ThreadId::from_raw(1)]),
         ..Cut::default()
@@ -192,7 +192,7 @@ fn memory_records_are_cut_by_time_and_thread() {
 }
 
 #[test]
-fn where_tensors_lie_stays_with_their_events() {
+fn addresses_of_tensors_stay_with_their_events() {
     let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
@@ -289,7 +289,7 @@ proptest! {
 ///        ^     ^   ^     counters at 15, 25 and 35
 /// ```
 #[test]
-fn what_is_not_known_stays_with_its_events_and_in_the_window() {
+fn unknown_fields_stay_with_their_events_and_unknown_events_in_the_window() {
     let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,

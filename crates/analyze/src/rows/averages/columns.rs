@@ -1,15 +1,17 @@
-//! What one event adds to a row. Most profiles have times alone, and then nothing else is looked
-//! at.
+//! The contribution of one event to a row. Most profiles have only CPU times, and then no other
+//! table is read.
 
 use mindprof_model::{Category, DeviceKind, EventId, Nanos};
 
-use super::{Sums, elapsed_micros};
 use crate::analysis::Analysis;
 use crate::memory::memory_use::Bytes;
 use crate::rows::flops::Flops;
+use crate::rows::micros::elapsed_micros;
+use crate::rows::sums::Sums;
 
-/// What a profile has beside times on the host. It holds nothing by thread, so that it can be asked
-/// for with each event.
+/// The kinds of numbers that a profile has besides CPU times.
+///
+/// Three flags that are cheap to compute, so that the row of a single event can afford them too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
     device_times: bool,
@@ -54,7 +56,7 @@ impl Sums {
                 self.self_memory.add(analysis.memory().own(id));
             }
         } else if event.category != Category::Other {
-            // What is no work of the device, as a wait for it, takes none of its time.
+            // Entries of a device that are not its work, such as waits for it, take no device time.
             self.device_total = self.device_total + event.duration;
             self.self_device_total = self.self_device_total + event.duration;
             self.device_micros += elapsed_micros(event);
@@ -64,8 +66,8 @@ impl Sums {
         }
     }
 
-    /// Adds a call inside another of the same row: what it and its children took is part of the
-    /// outer one's total.
+    /// Adds a call that runs inside another call of the same row. Its totals are already part of
+    /// the outer call's, so only its count, self times, self memory and operations are added.
     pub(super) fn add_inner_call(
         &mut self,
         analysis: &Analysis,

@@ -1,9 +1,8 @@
-//! Which row an event belongs to.
+//! The grouping of events into rows.
 
-use mindprof_model::{DeviceKind, Event, EventId, InputsId, InputsTable};
+use mindprof_model::{Category, DeviceKind, Event, EventId, InputsId, InputsTable};
 use rustc_hash::FxHashMap;
 
-use super::GroupBy;
 use crate::analysis::Analysis;
 use crate::analysis::is_annotation;
 use crate::rows::keys::Keys;
@@ -12,26 +11,41 @@ use crate::stacks::source::Prefixes;
 
 const NO_ROW: u32 = u32::MAX;
 
-/// Finds the row of an event. Names are dense, so by name alone this is one look into an array.
+/// The options of grouping: what events of one row must share besides their key, and which events
+/// get rows.
+///
+/// They correspond to the arguments `group_by_input_shape` and `group_by_stack_n` of torch's
+/// `key_averages()`. The default groups by key alone, without Python functions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct GroupBy {
+    /// Whether events must have input tensors of the same shapes.
+    pub input_shapes: bool,
+    /// How many of the innermost frames of their stacks must be the same.
+    pub stack_frames: usize,
+    /// Whether Python function calls get rows.
+    pub python_functions: bool,
+}
+
+/// Finds the row of each event. Name ids are dense, so grouping by key alone takes one array access.
 pub(super) struct Groups<'a> {
     keys: &'a Keys,
-    /// The number of the kind of device of each thread, among those in the profile.
+    /// For each thread, the position of its kind of device among those of the profile.
     device_of_thread: Vec<u32>,
     devices: usize,
-    /// The row of each key, kind of device and "is an annotation".
+    /// The row of each slot: a key, a kind of device, and whether it is an annotation.
     by_key: Vec<u32>,
     finer: Option<Finer>,
 }
 
-/// Finds the row where more than the key tells events apart.
+/// Finds the row if shapes or stacks matter besides the key.
 struct Finer {
-    /// The number of the shapes of each list of inputs; empty if shapes do not matter.
+    /// For each list of inputs, the number of its shapes; empty if shapes do not matter.
     shapes: Vec<u32>,
     prefixes: Option<Prefixes>,
-    /// The rows by slot of the key, number of shapes and number of frames.
+    /// The row of each slot, number of shapes and number of frames.
     rows: FxHashMap<(u32, u32, u32), u32>,
-    /// The shapes, frames and row of the last event of each slot: mostly those of the next one
-    /// too.
+    /// The shapes, frames and row of the last event of each slot, which are mostly those of the
+    /// next one too.
     last: Vec<(u32, u32, u32)>,
 }
 
@@ -67,7 +81,7 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Returns the position of the event's row, which is `next` if it is the first of its kind.
+    /// Returns the position of the event's row, which is `next` if the event opens a new one.
     #[inline]
     pub(super) fn row_of(
         &mut self,
@@ -87,7 +101,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// Takes the next row where there is none yet.
+/// Sets the row to `next` if it is not set yet.
 fn claim(row: &mut u32, next: usize) -> &mut u32 {
     if *row == NO_ROW {
         *row = next as u32;
@@ -121,8 +135,12 @@ impl Finer {
     }
 }
 
-/// Gives each list of inputs the number of its shapes: lists of equal shapes share it, whatever
-/// their types, strides and values.
+pub(super) fn is_left_out(event: &Event, group_by: GroupBy) -> bool {
+    event.category == Category::PythonFunction && !group_by.python_functions
+}
+
+/// Numbers the lists of inputs by their shapes. Lists of equal shapes have the same number, whatever
+/// their dtypes, strides and values.
 fn shapes_of_inputs(inputs: &InputsTable) -> Vec<u32> {
     let mut numbers: FxHashMap<Vec<u64>, u32> = FxHashMap::default();
     (0..inputs.len())
@@ -134,7 +152,8 @@ fn shapes_of_inputs(inputs: &InputsTable) -> Vec<u32> {
         .collect()
 }
 
-/// Returns the dims of each input, each led by their number. What is no tensor has no dims.
+/// Returns the dimensions of all inputs, those of each input preceded by their number. Inputs other
+/// than tensors have none.
 fn shapes(inputs: &InputsTable, id: InputsId) -> Vec<u64> {
     let mut words = Vec::new();
     for input in inputs.inputs(id) {

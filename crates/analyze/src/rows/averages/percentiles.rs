@@ -1,26 +1,27 @@
-//! How the times of a row's events are spread.
+//! The distribution of the times of a row's events.
 
 use mindprof_model::Nanos;
 
-use super::groups::Groups;
-use super::{GroupBy, is_left_out};
+use super::groups::{GroupBy, Groups, is_left_out};
 use crate::analysis::{Analysis, Item};
 
-/// Times that a share of a row's events does not exceed.
+/// Percentiles of the CPU times of a row's events.
+///
+/// They are times that occur (the nearest rank), never interpolated ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Percentiles {
-    /// Half of the events took at most this long.
+    /// The median: half of the events took at most this long.
     pub p50: Nanos,
-    /// Nine of ten events took at most this long.
+    /// 90 % of the events took at most this long.
     pub p90: Nanos,
-    /// 99 of 100 events took at most this long.
+    /// 99 % of the events took at most this long.
     pub p99: Nanos,
-    /// The longest event took this long.
+    /// The time of the longest event.
     pub max: Nanos,
 }
 
 impl Percentiles {
-    /// Returns the percentiles of times, which are always times that occur; of none, zeros.
+    /// Returns the percentiles of times, which it sorts. All are zero if there are no times.
     pub fn of(times: &mut [Nanos]) -> Self {
         times.sort_unstable();
         let rank = |percent: usize| {
@@ -39,7 +40,7 @@ impl Percentiles {
     }
 }
 
-/// Returns the percentiles of the host times of each row that [`super::averages`] returns for
+/// Returns the percentiles of the CPU times of each row that [`super::averages`] returns for
 /// `group_by`.
 pub fn percentiles(analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
     let mut groups = Groups::new(analysis, group_by);
@@ -51,7 +52,7 @@ pub fn percentiles(analysis: &Analysis, group_by: GroupBy) -> Vec<Percentiles> {
             Item::Event(id) => {
                 let event = analysis.profile().event(id);
                 let row = groups.row_of(analysis, id, event, times.len());
-                (row, analysis.host_time(id))
+                (row, analysis.cpu_time(id))
             }
             Item::Memory(_) => (*memory_row.get_or_insert(times.len()), Nanos::ZERO),
         };

@@ -1,23 +1,22 @@
-//! Calls of Python functions inside calls of the same function: their time is part of the outer
-//! call's already.
+//! Recursive calls of Python functions, whose time is already part of the outermost call's.
 
 use mindprof_model::{Category, Event, Nanos, ThreadId};
 use rustc_hash::FxHashMap;
 
-/// The outermost calls that are going on, while events come by in start order.
+/// The outermost calls that are open, while events arrive in start order.
 #[derive(Debug, Default)]
 pub(super) struct OutermostCalls {
-    /// By thread and row, when the outermost call ends.
+    /// By thread and row, the end of the outermost call.
     ends: FxHashMap<(ThreadId, usize), Nanos>,
 }
 
 impl OutermostCalls {
-    /// Returns whether an event of this row is a call inside another of the row. Operators never
-    /// are: torch counts those inside each other, each in full.
+    /// Returns whether an event is a call of a Python function inside another call of its row.
+    /// Operators are never treated as such: torch counts each of them in full.
     ///
     /// ```text
     /// f  |---------------|   |---|     outermost
-    /// f    |----------|                inside: its time counts once
+    /// f    |----------|                inside: its time is not counted again
     /// f       |--|                     inside
     /// ```
     pub(super) fn is_inside(&mut self, event: &Event, row: usize) -> bool {

@@ -1,5 +1,5 @@
 use mindprof_model::{
-    DType, InputsEncoder, Links, MemoryRecord, Part, Profile, StringTable, Thread, ThreadId,
+    DType, Event, InputsEncoder, Links, MemoryRecord, Part, Profile, StringTable, Thread, ThreadId,
     Timeline,
 };
 use proptest::prelude::*;
@@ -107,7 +107,7 @@ fn python_functions_are_left_out_unless_asked_for() {
 }
 
 #[test]
-fn a_device_event_takes_no_time_on_the_host() {
+fn a_device_event_takes_no_cpu_time() {
     let (mut builder, stream) = builder_with_thread(DeviceKind::Cuda);
     let name = builder.strings.intern("kernel");
     builder.add_event(Event::new(
@@ -162,7 +162,7 @@ fn device_time_is_summed_over_children() {
 }
 
 // a |---|          0..10
-//         x        15      a memory record outside of every event
+//         x        15      a memory record outside all events
 // b          |--|  20..30
 #[test]
 fn memory_that_no_event_claims_is_a_row() {
@@ -285,9 +285,9 @@ proptest! {
     }
 }
 
-/// It is asked for with each event, and a list of threads each time makes it quadratic.
+/// Columns are computed for each single event; a list of threads each time would take quadratic time.
 #[test]
-fn what_a_profile_has_is_told_without_a_list_of_its_threads() {
+fn the_columns_of_a_profile_need_no_list_of_threads() {
     fn needs_no_memory<T: Copy>() {}
     needs_no_memory::<Columns>();
 }
@@ -327,7 +327,7 @@ fn a_python_function_that_calls_itself_counts_each_call_and_its_time_once() {
 // stream  kernel |-----|        0..10
 //         wait     |---------|  5..25   of the host, for the stream
 #[test]
-fn a_wait_for_a_device_is_no_work_of_it() {
+fn a_wait_for_a_device_takes_no_device_time() {
     let (mut builder, stream) = builder_with_thread(DeviceKind::Cuda);
     for (name, category, start, end) in [
         ("kernel", Category::Kernel, 0, 10),

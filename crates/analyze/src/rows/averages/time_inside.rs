@@ -1,24 +1,23 @@
-//! How much of each row's time was spent inside of certain events.
+//! The part of each row's time that was spent inside events of certain keys.
 
 use mindprof_model::{EventId, Nanos};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::groups::Groups;
+use super::groups::{GroupBy, Groups, is_left_out};
 use super::recursion::OutermostCalls;
-use super::{GroupBy, is_left_out};
 use crate::analysis::{Analysis, Item};
 use crate::rows::keys::Keys;
 
-/// Returns how much of the total time of each row that [`super::averages`] returns for `group_by`
-/// the events of these keys took that ran inside of its own. Whoever shows rows without such events
-/// takes it off.
+/// Returns, for each row that [`super::averages`] returns for `group_by`, how much of its total CPU
+/// time was spent in events with one of `keys` that ran inside its events. A caller that hides such
+/// events subtracts these times from the rows around them.
 ///
 /// ```text
 /// main           |------------------|        100
 /// import torch      |--------|                50     of main: 50
 /// ```
 ///
-/// Events of these keys are not looked for inside of each other.
+/// If events with these keys are nested, each of them counts in full for the rows around it.
 pub fn time_inside(analysis: &Analysis, group_by: GroupBy, keys: &[&str]) -> Vec<Nanos> {
     let around = time_by_event(analysis, keys);
     let mut groups = Groups::new(analysis, group_by);
@@ -47,7 +46,7 @@ pub fn time_inside(analysis: &Analysis, group_by: GroupBy, keys: &[&str]) -> Vec
     times
 }
 
-/// Returns by event how long those of these keys took that ran inside of it.
+/// Returns, for each event, the time of the events with these keys that ran inside it.
 fn time_by_event(analysis: &Analysis, keys: &[&str]) -> FxHashMap<EventId, Nanos> {
     let profile = analysis.profile();
     let keys: FxHashSet<&str> = keys.iter().copied().collect();
@@ -73,7 +72,7 @@ mod tests {
     use mindprof_model::{Profile, Timeline};
 
     use super::*;
-    use crate::averages;
+    use crate::rows::averages::averages;
 
     fn found(profile: Profile, keys: &[&str]) -> Vec<(String, u64)> {
         let analysis = Analysis::build(profile);
@@ -89,7 +88,7 @@ mod tests {
     // setup      |---------|            10..60
     // import       |--|         |--|    20..30, 70..90
     #[test]
-    fn an_event_counts_for_all_around_it() {
+    fn an_event_counts_for_every_event_around_it() {
         let profile = Timeline::draw(|time| {
             time.scope("main", |time| {
                 time.idle(10);

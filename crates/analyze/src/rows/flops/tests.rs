@@ -99,7 +99,7 @@ fn elementwise_operators_count_their_first_input() {
 // relu                 |---|     40..50   not counted
 // empty                     |-|  60..70   was given no tensor
 #[test]
-fn what_no_formula_covers_is_listed() {
+fn operators_without_a_formula_are_listed() {
     let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
@@ -130,7 +130,7 @@ fn what_no_formula_covers_is_listed() {
 
 proptest! {
     #[test]
-    fn any_sizes_are_answered(sizes: [u32; 8], more: [i64; 3]) {
+    fn no_size_causes_a_panic(sizes: [u32; 8], more: [i64; 3]) {
         let sizes = sizes.map(|size| size as usize);
         let [a, b, c, d, e, f, g, h] = sizes;
         convolution_of([a, b, c, d], [e, f, g, h], more);

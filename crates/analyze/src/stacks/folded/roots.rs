@@ -1,16 +1,16 @@
-//! The outermost names of paths: which process and which thread, where there are several.
+//! The outermost names of paths: the process and the thread, if there are several.
 
 use std::borrow::Cow;
 
 use mindprof_model::{DeviceKind, Profile, StackId, StackTable, StringTable, Thread};
 use rustc_hash::FxHashMap;
 
-/// What a thread is called that has the number of its process.
+/// The name of the thread whose id is that of its process.
 const MAIN: &str = "main thread";
 
-/// Puts the roots of all host threads into `paths`, and their names into `strings`. Returns the
-/// root of each thread: none where it is the only one, and none of what devices did, which counts
-/// where the host asked for it.
+/// Adds the roots of all CPU threads to `paths` and their names to `strings`, and returns the root
+/// of each thread. The root is empty if there is only one thread, and for streams of devices, whose
+/// work counts where it was launched.
 ///
 /// ```text
 /// python ─────────────┬─ main thread ── train.py(7): main ── aten::linear
@@ -22,9 +22,9 @@ pub(super) fn roots(
     strings: &mut Cow<'_, StringTable>,
     paths: &mut StackTable,
 ) -> Vec<StackId> {
-    let host = |thread: &&Thread| thread.device == DeviceKind::Cpu;
+    let is_cpu = |thread: &&Thread| thread.device == DeviceKind::Cpu;
     let mut threads_of: FxHashMap<u64, Vec<&Thread>> = FxHashMap::default();
-    for thread in profile.threads().iter().filter(host) {
+    for thread in profile.threads().iter().filter(is_cpu) {
         threads_of.entry(thread.process).or_default().push(thread);
     }
     let process_names: FxHashMap<u64, &str> = threads_of
@@ -57,7 +57,7 @@ pub(super) fn roots(
     profile.threads().iter().map(root).collect()
 }
 
-/// Returns the name of a process: that of its main thread.
+/// Returns the name of a process, which is that of its main thread.
 fn process_name<'a>(profile: &'a Profile, process: u64, threads: &[&Thread]) -> &'a str {
     let mut main = threads.iter().filter(|thread| thread.native == process);
     let name = main
@@ -74,8 +74,8 @@ fn thread_name<'a>(profile: &'a Profile, thread: &Thread) -> &'a str {
     if name.is_empty() { "thread" } else { name }
 }
 
-/// Returns a name, with the number if others have the name too: without one, what two runs spent
-/// can be compared.
+/// Returns a name, followed by the number if others have the same name. Numbers differ between runs,
+/// so names without them keep the paths of two runs comparable.
 fn told_apart(name: &str, number: u64, same: usize) -> String {
     if same > 1 {
         format!("{name} {number}")

@@ -40,8 +40,7 @@ fn equal_paths_are_summed_and_without_stacks_scopes_make_them() {
     assert_eq!(found, expected.map(|(path, weight)| (path.into(), weight)));
 }
 
-/// A call of a Python function, an operator inside of it that knows its stack, and one inside of
-/// that.
+/// A Python function call, an operator with a stack inside it, and an operator inside that one.
 fn with_stacks() -> Analysis {
     let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
@@ -99,7 +98,7 @@ fn of_threads(threads: &[(u64, u64, &str, DeviceKind)]) -> Analysis {
 }
 
 #[test]
-fn each_process_and_thread_has_a_root_of_its_own() {
+fn each_process_and_thread_has_its_own_root() {
     let cpu = DeviceKind::Cpu;
     let found = lines(&of_threads(&[
         (1, 1, "python", cpu),
@@ -120,7 +119,7 @@ fn each_process_and_thread_has_a_root_of_its_own() {
 }
 
 #[test]
-fn one_host_thread_has_no_root_whatever_devices_are_beside_it() {
+fn a_single_cpu_thread_has_no_root_even_with_devices() {
     let analysis = of_threads(&[
         (1, 1, "python", DeviceKind::Cpu),
         (0, 7, "stream 7", DeviceKind::Cuda),
@@ -130,7 +129,7 @@ fn one_host_thread_has_no_root_whatever_devices_are_beside_it() {
 }
 
 #[test]
-fn callers_alone_are_told_apart_by_nothing() {
+fn callers_alone_are_not_split_by_thread() {
     let cpu = DeviceKind::Cpu;
     let analysis = of_threads(&[(1, 1, "python", cpu), (2, 2, "python", cpu)]);
     let folded = Folded::of_callers(&analysis, StackMetric::SelfCpuTime);
@@ -191,7 +190,7 @@ proptest! {
 // g        |----|          4..9
 // h                  |-|  12..14
 #[test]
-fn what_is_cut_off_counts_where_it_was_called_from() {
+fn the_time_of_removed_paths_counts_at_their_callers() {
     let profile = Timeline::draw(|time| {
         time.scope("main", |time| {
             time.idle(2);

@@ -162,7 +162,7 @@ fn events_without_a_stack_take_that_of_the_function_they_ran_in() {
 //   gemm kernel                   |--|      24..28   external id 7
 //   lost kernel                        |--| 36..38   correlation 11, of no call that is known
 #[test]
-fn what_devices_did_shows_where_it_was_asked_for() {
+fn device_work_shows_the_stack_of_its_launch() {
     use Category::{Kernel, Operator, PythonFunction, Runtime};
 
     let mut builder = Part::new();
@@ -228,7 +228,7 @@ fn what_devices_did_shows_where_it_was_asked_for() {
 }
 
 #[test]
-fn frames_of_the_framework_itself_are_left_out() {
+fn frames_of_the_framework_are_not_shown() {
     assert!(!is_shown_frame("torch/autograd/__init__.py(9): backward"));
     assert!(!is_shown_frame("torch/tensor.py(9): backward"));
     assert!(is_shown_frame("torch/_tensor.py(566): backward"));

@@ -205,7 +205,7 @@ fn merging_compares_keys_and_not_names() {
 // b          |-|         20..30
 // hidden       |         22..24
 #[test]
-fn asynchronous_and_hidden_events_stand_outside() {
+fn asynchronous_and_hidden_events_are_outside_the_tree() {
     let mut builder = Part::new();
     let thread = builder.add_thread(Thread {
         process: 1,
@@ -239,7 +239,7 @@ fn asynchronous_and_hidden_events_stand_outside() {
 // cudaLaunchKernel      |---|         10..20   on a thread that only the runtime knows, external id
 // 7 cudaLaunchKernel                |-| 30..40   there too, without an external id
 #[test]
-fn runtime_calls_run_inside_the_operator_that_asked() {
+fn runtime_calls_are_children_of_the_operator_that_made_them() {
     let mut builder = Part::new();
     let [host, other] = [1, 2].map(|native| {
         builder.add_thread(Thread {
@@ -268,7 +268,7 @@ fn runtime_calls_run_inside_the_operator_that_asked() {
     );
 }
 
-/// The rules as they are written down, in quadratic time: what `Tree::build` must agree with.
+/// The rules taken literally, in quadratic time. `Tree::build` must agree with them.
 fn parents_by_the_book(profile: &Profile) -> Vec<Option<usize>> {
     let events = profile.events();
     let mut parents = vec![None; events.len()];
@@ -338,7 +338,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
     })
 }
 
-/// Operators that nest properly: each step is a name, an idle time and how many steps lie inside.
+/// Operators that nest properly: each step is a name, an idle time and the number of steps inside.
 fn nested_profile() -> impl Strategy<Value = Profile> {
     prop::collection::vec((0..4_u8, 0..9_u64, 0..3_usize), 0..30)
         .prop_map(|steps| Timeline::draw(|time| nest(time, &steps)))
@@ -373,7 +373,7 @@ proptest! {
     }
 
     #[test]
-    fn the_one_walk_agrees_with_the_rules(profile in any_profile()) {
+    fn the_single_pass_agrees_with_the_rules(profile in any_profile()) {
         let tree = tree_of(&profile);
         let expected = parents_by_the_book(&profile);
         for (index, parent) in expected.into_iter().enumerate() {

@@ -3,12 +3,11 @@
 //! Most texts repeat, and a small direct-mapped table recognizes them. All texts together are
 //! limited to a small fraction of the trace; what exceeds it is counted.
 
-use mindprof_model::{Category, PassthroughKind, StringId, TextId, UnknownEvent};
+use mindprof_model::{Category, PassthroughKind, StringId, TextId, UnknownEvent, activity_name};
 
 use super::Collector;
 use super::template_cache::{Lookup, TemplateCache, Use};
 use super::vocabulary::CategoryMeaning;
-use crate::chrome::category;
 use crate::chrome::event::{RawArguments, RawEvent, Rest, Texts};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys, EventKey};
 use crate::chrome::text::{is_json, json_string};
@@ -141,7 +140,7 @@ impl Collector {
             return;
         }
         let name = self.part.strings.text(name);
-        let told = category::to_name(meaning.category, name, meaning.other_device);
+        let told = activity_name(meaning.category, name, meaning.other_device);
         if told == meaning.known {
             return;
         }

@@ -1,9 +1,11 @@
 //! The meanings of names and categories, each determined once per distinct text.
 
-use mindprof_model::is_backward_wrapper;
-use mindprof_model::{Category, DeviceKind, Part, StackId, StringId, StringTable};
+use mindprof_model::{
+    Category, DeviceKind, MEMORY_EVENT, Part, StackId, StringId, StringTable, WINDOW_ACTIVITY,
+    activity_device, activity_meaning, current_activity, derivable_activity, is_backward_wrapper,
+    is_hidden_event, is_unknown_activity, is_window_mark,
+};
 
-use crate::chrome::category;
 use crate::chrome::event::Texts;
 use crate::chrome::text::call_place;
 use crate::scan::{Fragment, decode, inside_quotes};
@@ -63,10 +65,10 @@ pub(super) enum Role {
 impl Role {
     fn of(name: &str) -> Self {
         match name {
-            category::MEMORY => Self::Memory,
-            _ if category::is_hidden(name) => Self::Hidden,
+            MEMORY_EVENT => Self::Memory,
+            _ if is_hidden_event(name) => Self::Hidden,
             _ if is_backward_wrapper(name) => Self::BackwardWrapper,
-            _ if category::is_mark(name) => Self::Mark,
+            _ if is_window_mark(name) => Self::Mark,
             _ => Self::Any,
         }
     }
@@ -108,9 +110,9 @@ impl Vocabulary {
         }
         let text = decode(inside_quotes(texts.text(fragment)).unwrap_or_default()).0;
         let written = text;
-        let text = category::present(&written);
-        let (category, device) = category::from_name(text);
-        let unknown = category::is_unknown(text).then(|| {
+        let text = current_activity(&written);
+        let (category, device) = activity_meaning(text);
+        let unknown = is_unknown_activity(text).then(|| {
             let place = self.unknown.iter().position(|(known, _)| known == text);
             place.unwrap_or_else(|| {
                 self.unknown.push((text.to_owned(), 0));
@@ -120,9 +122,9 @@ impl Vocabulary {
         let meaning = CategoryMeaning {
             category,
             device,
-            other_device: category::other_device(text),
-            is_window: text == category::WINDOW,
-            known: category::known(text),
+            other_device: activity_device(text),
+            is_window: text == WINDOW_ACTIVITY,
+            known: derivable_activity(text),
             is_old: text != written,
             unknown,
         };

@@ -1,11 +1,10 @@
 //! JSON that many events share, formatted once.
 
 use mindprof_model::{
-    Category, DeviceKind, Event, InputsIter, Profile, StackId, StackTable, StringId,
+    Category, DeviceKind, Event, InputsIter, Profile, StackId, StackTable, StringId, activity_name,
 };
 use rustc_hash::FxHashMap;
 
-use crate::chrome::category;
 use crate::chrome::inputs::{
     inputs_arguments, inputs_lists, keyword_arguments, list_types_argument,
 };
@@ -64,7 +63,7 @@ impl<'a> JsonCache<'a> {
 
     /// Returns the category name of an event.
     pub(super) fn category(&self, event: &Event) -> &'static str {
-        category::to_name(event.category, self.profile.name(event), self.device)
+        activity_name(event.category, self.profile.name(event), self.device)
     }
 
     /// Returns the start of an event up to its name.
@@ -72,7 +71,7 @@ impl<'a> JsonCache<'a> {
         let (profile, device) = (self.profile, self.device);
         let make = || -> Box<str> {
             let name = profile.name(event);
-            let category = category::to_name(event.category, name, device);
+            let category = activity_name(event.category, name, device);
             let name = json_string(name);
             format!(",\n{{\"ph\":\"X\",\"cat\":\"{category}\",\"name\":{name}").into()
         };

@@ -1,9 +1,8 @@
 //! Writes memory records as instant events.
 
-use mindprof_model::MemoryRecord;
+use mindprof_model::{INSTANT_ACTIVITY, MEMORY_EVENT, MemoryRecord};
 
 use super::Writer;
-use crate::chrome::category::{INSTANT, MEMORY};
 
 impl Writer<'_> {
     /// Writes the memory record at `index`.
@@ -36,5 +35,7 @@ impl Writer<'_> {
 
 /// Returns the start that all memory records share.
 pub(super) fn memory_head() -> String {
-    format!(",\n{{\"ph\":\"i\",\"cat\":\"{INSTANT}\",\"s\":\"t\",\"name\":\"{MEMORY}\"")
+    format!(
+        ",\n{{\"ph\":\"i\",\"cat\":\"{INSTANT_ACTIVITY}\",\"s\":\"t\",\"name\":\"{MEMORY_EVENT}\""
+    )
 }

@@ -1,9 +1,9 @@
 //! The start of a trace: its top-level keys, and the recorded window.
 
-use mindprof_model::{DeviceKind, LossCause, Metadata, Nanos};
+use mindprof_model::{DeviceKind, LossCause, Metadata, Nanos, WINDOW_ACTIVITY};
 
 use super::Writer;
-use crate::chrome::category::{WINDOW, loss_key};
+use crate::chrome::category::loss_key;
 use crate::chrome::text::{json_string, json_value};
 
 /// Keys that the writer sets itself. User metadata under these names gets the prefix `user_`.
@@ -58,7 +58,7 @@ impl Writer<'_> {
     pub(super) fn push_window(&mut self) {
         let span = self.profile.span();
         self.text.push(&format!(
-            "\n{{\"ph\":\"X\",\"cat\":\"{WINDOW}\",\"name\":\"PyTorch Profiler (0)\",\
+            "\n{{\"ph\":\"X\",\"cat\":\"{WINDOW_ACTIVITY}\",\"name\":\"PyTorch Profiler (0)\",\
              \"pid\":\"Spans\",\"tid\":\"PyTorch Profiler\",\"ts\":"
         ));
         self.push_time(Nanos::ZERO);

@@ -1,0 +1,283 @@
+"""The choice of the backend that records torch: the observer or Kineto.
+
+The observer is located in torch's libraries and checked on a few operators before it is used. If
+that fails, or if a device is to be recorded, torch's own collector, Kineto, is used. The choice is
+logged.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from mindprof import _core
+from mindprof._frameworks.plain_thread import PlainThread
+from mindprof._results.logger import inform
+from mindprof._settings.activity import DEVICE_NAMES
+
+VARIABLE = "MINDPROF_TORCH_BACKEND"
+
+_OLDEST = (2, 7)
+
+# A size that no other allocation is likely to have.
+_CHECKED_BYTES = 12_345
+
+_trial: PlainThread[Trial] | None = None
+_said: set[Backend] = set()
+_lock = threading.RLock()
+
+
+class Backend(NamedTuple):
+    """A way to record torch, and why it was chosen.
+
+    Args:
+        name: `observer`, `kineto`, or `off` for none.
+        reason: The reason for the choice, for the log.
+    """
+
+    name: str
+    reason: str
+
+
+class Trial(NamedTuple):
+    """The result of probing the observer.
+
+    Args:
+        backend: The observer, or `off` if it does not work with this torch.
+        tells_memory: Whether torch reports memory to the observer.
+    """
+
+    backend: Backend
+    tells_memory: bool
+
+
+def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
+    """Returns the backend that records torch.
+
+    The environment variable `MINDPROF_TORCH_BACKEND` forces one: `observer`, `kineto` or `off`.
+
+    Args:
+        torch: The module.
+        device: The device to record besides the CPU, by torch's name for it.
+
+    Raises:
+        RuntimeError: The forced backend is not available.
+        ValueError: The forced backend does not exist.
+    """
+    forced = os.environ.get(VARIABLE, "")
+    if forced not in ("", "observer", "kineto", "off"):
+        raise ValueError(f"{VARIABLE} must be observer, kineto or off, got {forced!r}")
+    if forced == "off":
+        return _say(Backend("off", f"disabled by {VARIABLE}"))
+    if forced == "kineto":
+        if not has_kineto(torch):
+            raise RuntimeError(f"{VARIABLE}=kineto: this torch was built without Kineto")
+        return _say(Backend("kineto", f"set by {VARIABLE}"))
+    # Probed even if it is not needed now, because it cannot be probed during a recording.
+    probed = _tried(torch).backend
+    if not forced and device in recorded_devices(torch):
+        return _say(Backend("kineto", f"{device} is among the activities"))
+    if forced and probed.name != forced:
+        raise RuntimeError(f"{VARIABLE}=observer: {probed.reason}")
+    if probed.name == "off" and has_kineto(torch):
+        return _say(Backend("kineto", f"the observer cannot be used: {probed.reason}"))
+    return _say(probed)
+
+
+def observer_works(torch: ModuleType) -> bool:
+    """Returns whether the observer works with this torch."""
+    return _tried(torch).backend.name == "observer"
+
+
+def has_kineto(torch: ModuleType) -> bool:
+    """Returns whether torch has Kineto, with all functions that are needed."""
+    native = getattr(torch, "_C", None)
+    autograd = getattr(native, "_autograd", None)
+    names = ("_prepare_profiler", "_enable_profiler", "_disable_profiler")
+    is_built = getattr(getattr(torch, "autograd", None), "kineto_available", lambda: False)
+    return all(hasattr(autograd, name) for name in names) and bool(is_built())
+
+
+def supported_devices(torch: ModuleType) -> set[str]:
+    """Returns the kinds of devices that Kineto can record, by torch's names for them."""
+    found = {group.name for group in torch.autograd._supported_activities()}
+    return {device for group, device in DEVICE_NAMES.items() if group.name in found}
+
+
+def recorded_devices(torch: ModuleType) -> set[str]:
+    """Returns the kinds of devices that are recorded if the user selects them."""
+    if os.environ.get(VARIABLE, "") in ("observer", "off") or not has_kineto(torch):
+        return set()
+    return supported_devices(torch)
+
+
+def memory_is_told(torch: ModuleType) -> bool:
+    """Returns whether torch reports memory to the observer."""
+    return _tried(torch).tells_memory
+
+
+def is_loaded(torch: ModuleType) -> bool:
+    """Returns whether the import of torch has finished."""
+    return not getattr(torch.__spec__, "_initializing", False)
+
+
+def _tried(torch: ModuleType) -> Trial:
+    """Returns the result of probing the observer, which happens once per process.
+
+    The probe runs before the first recording, and other threads wait for it: a recording at the
+    same time would contain the probe's operators.
+    """
+    global _trial
+    with _lock:
+        if _trial is None:
+            _trial = PlainThread(lambda: _try_out(torch))
+            _trial.start()
+        trial = _trial
+    return trial.result()
+
+
+def _begin_child() -> None:
+    """Makes a forked child repeat a probe that its parent had not finished."""
+    global _trial, _lock
+    _lock = threading.RLock()
+    if _trial is not None and not _trial.is_done:
+        _trial = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+
+
+def _try_out(torch: ModuleType) -> Trial:
+    reason = _obstacle(torch) or _probe_failure(torch)
+    if reason:
+        return Trial(Backend("off", reason), tells_memory=False)
+    _core.name_module_calls(torch.nn.Module.__call__)
+    _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
+    observer = Backend("observer", "its layout was probed and is as expected")
+    return Trial(observer, _try_memory(torch))
+
+
+def _try_memory(torch: ModuleType) -> bool:
+    """Returns whether torch reports an allocation to the observer."""
+    empty, kind = torch.empty, torch.uint8
+    try:
+        _core.check_torch_memory(
+            _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")
+        )
+    except _core.ProfilerError as error:
+        inform("torch's memory is not recorded: %s", error)
+        return False
+    return True
+
+
+def _obstacle(torch: ModuleType) -> str | None:
+    """Returns why the observer cannot work with this torch, or `None` if it may."""
+    try:
+        version = torch_version(torch)
+        has_new_strings = torch.compiled_with_cxx11_abi()
+    except (AttributeError, ValueError):
+        return "it does not look like torch"
+    if version < _OLDEST:
+        return f"torch {torch.__version__} is older than {_OLDEST[0]}.{_OLDEST[1]}"
+    return None if has_new_strings else "torch was built with the old C++ string ABI"
+
+
+def torch_version(torch: ModuleType) -> tuple[int, ...]:
+    """Returns the major and minor version.
+
+    Raises:
+        ValueError: The version has no such numbers.
+    """
+    return tuple(int(part) for part in torch.__version__.split(".")[:2])
+
+
+def _probe_failure(torch: ModuleType) -> str | None:
+    """Creates the observer, and returns why that failed, or `None` if it did not."""
+    try:
+        probe(torch)
+    # Whatever an unknown torch does with the probe's operators, the program continues without it.
+    except Exception as error:
+        return str(error) or type(error).__name__
+    return None
+
+
+def probe(torch: ModuleType) -> None:
+    """Runs operators with known inputs and results, and creates the observer from what it saw.
+
+    Raises:
+        ProfilerError: The layout of libtorch is not as expected.
+    """
+    with torch.inference_mode(False), torch.enable_grad():
+        options = {"dtype": torch.float32, "device": "cpu"}
+        a, b = (torch.zeros(2, 3, requires_grad=True, **options) for _ in range(2))
+        index = torch.zeros(1, dtype=torch.int64, device="cpu")
+        plain, others = sample_tensors(torch), other_tensors(torch)
+        large = torch.zeros([1] * 6, device="cpu")
+        listener = _core.TorchProbe()
+        with torch.autograd.profiler.record_function("mindprof::probe"):
+            pass
+        c = torch.add(a, b, alpha=3)
+        d = torch.add(a, b, alpha=0.5)
+        torch.cat([a, b], 1)
+        torch.sum(a, [0, 1], True)
+        torch.ops.aten.index(a, [index, index])
+        torch.full([1], 3 + 4j, dtype=torch.complex64, device="cpu")
+        with torch.no_grad():
+            torch.neg(a)
+        torch.autograd.grad([c.sum(), d.sum()], [a])
+        samples = ([tensor._cdata for tensor in tensors] for tensors in (plain, others))
+        if not listener.finish(*facts(a, b, c, d), next(samples), large._cdata, next(samples)):
+            inform("the layout of torch's tensors is unknown: their sizes are read by calls")
+
+
+def sample_tensors(torch: ModuleType) -> list[Any]:
+    """Returns tensors with various dtypes, dimensions, strides and storage offsets."""
+    of_numbers = [
+        torch.zeros(shape, dtype=dtype, device="cpu")
+        for shape, dtype in (
+            ((), torch.float64),
+            ((3,), torch.int64),
+            ((2, 3), torch.float32),
+            ((2, 3, 5), torch.bool),
+            ((1, 2, 3, 4), torch.bfloat16),
+            ((5, 4, 3, 2, 1), torch.int16),
+        )
+    ]
+    views = [of_numbers[2].t(), of_numbers[3][1:, :, ::2]]
+    # Its storage is owned by another object, whose address must not be mistaken for the data.
+    borrowed = torch.frombuffer(bytearray(8), dtype=torch.uint8)
+    return [*of_numbers, *views, borrowed]
+
+
+def other_tensors(torch: ModuleType) -> list[Any]:
+    """Returns a meta tensor and three wrapper subclasses, two of which compute shapes in Python."""
+
+    class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
+        @classmethod
+        def __torch_dispatch__(cls, *_: object) -> object:
+            return NotImplemented
+
+    make = torch.Tensor._make_wrapper_subclass
+    policies = (None, "sizes", "strides")
+    wrappers = [make(Wrapper, (2, 3), dispatch_sizes_strides_policy=policy) for policy in policies]
+    return [torch.empty(2, 3, device="meta"), *wrappers]
+
+
+def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[int]]:
+    """Returns the addresses of two tensors and the sequence numbers of the other two."""
+    addresses = [tensor._cdata for tensor in (a, b)]  # type: ignore[attr-defined]
+    return addresses, [tensor.grad_fn._sequence_nr() for tensor in (c, d)]  # type: ignore[attr-defined]
+
+
+def _say(backend: Backend) -> Backend:
+    """Logs a choice the first time that it is made."""
+    if backend in _said:
+        return backend
+    _said.add(backend)
+    version = getattr(sys.modules.get("torch"), "__version__", "?")
+    inform("torch %s is recorded by: %s (%s)", version, backend.name, backend.reason)
+    return backend

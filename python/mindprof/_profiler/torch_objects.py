@@ -1,9 +1,0 @@
-"""Objects of the real torch that a profiler is given: known by their class, never imported."""
-
-from __future__ import annotations
-
-
-def is_of_torch(value: object, class_name: str) -> bool:
-    """Returns whether `value` is of torch's class of this name."""
-    kind = type(value)
-    return kind.__name__ == class_name and kind.__module__.partition(".")[0] == "torch"

@@ -1,0 +1,1 @@
+"""How a recording is configured: activities, session options and torch's configuration objects."""

@@ -1,0 +1,84 @@
+"""`SessionOptions`: the options of one recording, as frameworks and the engine receive them."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass
+
+    from mindprof._settings.activity import ProfilerActivity
+    from mindprof._settings.profiler_config import _ExperimentalConfig
+else:
+    from mindprof._dataclass import dataclass
+
+DEFAULT_BUDGET_BYTES = 256 << 20
+DEFAULT_STACK_DEPTH = 1000
+
+# The engine counts in 64 bits.
+_MOST = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """The options of one recording.
+
+    A profiler creates them for each recording and passes them to its framework. The engine reads
+    the attributes that it knows and ignores the rest.
+
+    Args:
+        record_shapes: Record the input shapes of operators.
+        profile_memory: Record allocations and frees.
+        with_stack: Record Python calls and the stacks of operators.
+        with_flops: Estimate floating-point operations from shapes.
+        results: Record the results of operators, for execution traces.
+        with_modules: Record calls of modules, which `with_stack` includes.
+        budget_bytes: The maximum memory of the recording.
+        stack_depth: The maximum depth of recorded Python calls.
+        all_threads: Record all threads, not only the one that starts the recording.
+        source_roots: The prefixes that are removed from the names of source files.
+        activities: The groups to record, for frameworks that have several.
+        experimental_config: torch's experimental options, for torch's own collector.
+        trace_id: The id of the trace.
+    """
+
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    results: bool = False
+    with_modules: bool = False
+    budget_bytes: int = DEFAULT_BUDGET_BYTES
+    stack_depth: int = DEFAULT_STACK_DEPTH
+    all_threads: bool = True
+    source_roots: tuple[str, ...] = ()
+    activities: frozenset[ProfilerActivity] = frozenset()
+    experimental_config: _ExperimentalConfig | None = None
+    trace_id: str = ""
+
+    def without_stack(self) -> SessionOptions:
+        """Returns the same options with `with_stack` off."""
+        given = {name: getattr(self, name) for name in self.__match_args__}
+        return SessionOptions(**{**given, "with_stack": False})
+
+
+def checked_count(name: str, value: object, unit: str) -> int:
+    """Validates an option that is a count, and returns it as an integer.
+
+    Args:
+        name: The option.
+        value: The user's value.
+        unit: The unit of the count, for error messages.
+
+    Raises:
+        TypeError: The value is not an integer.
+        ValueError: The value is negative or exceeds 63 bits.
+    """
+    try:
+        count = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} must be an integer number of {unit}, got {value!r}") from None
+    if not 0 <= count <= _MOST:
+        raise ValueError(f"{name} must be from 0 to {_MOST} {unit}, got {value!r}")
+    return count

@@ -1,0 +1,19 @@
+//! The class `Size` of the package `mindtorch_v2`, which shapes are returned as.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+static SIZE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// Returns the class of sizes.
+pub(crate) fn size_class(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    SIZE.import(py, "mindtorch_v2._named", "Size")
+}
+
+/// Looks up the class of sizes. The package `mindtorch_v2` calls it while it is imported, so that
+/// the cell is full before anything can fork.
+#[pyfunction]
+pub(crate) fn look_up_sizes(py: Python<'_>) -> PyResult<()> {
+    size_class(py).map(|_| ())
+}
