@@ -1,4 +1,4 @@
-//! Feeds compressed data to the reader: valid streams, truncated ones, and arbitrary bytes behind the magic
+//! Feeds compressed data to the reader: valid streams, truncated ones, and arbitrary bytes after the magic
 //! number of gzip or zstd. A valid stream must give the same answer as its plain text.
 
 #![no_main]

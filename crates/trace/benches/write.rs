@@ -1,5 +1,5 @@
-//! How fast traces are written, in bytes of the JSON a second: a recorded training step, repeated
-//! to some 80 MB.
+//! Measures how fast traces are written, in bytes of JSON per second, on a recorded training step
+//! that is repeated to about 80 MB.
 
 #![expect(clippy::print_stdout, reason = "sizes are told beside the times")]
 
@@ -13,14 +13,14 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use mindprof_model::{EventId, Nanos, Part, Profile};
 use mindprof_trace::{
-    read_trace_file, write_perfetto, write_perfetto_file, write_trace, write_trace_file,
+    read_trace_file, write_file, write_perfetto, write_perfetto_file, write_trace, write_trace_file,
 };
 
 fn main() {
     divan::main();
 }
 
-/// Repeats a recorded session one after the other.
+/// Returns a profile with a recorded session repeated 20 times.
 fn repeated() -> Profile {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tests/goldens/h200-torch2.11/gpt-full.trace.json.gz");
@@ -57,7 +57,7 @@ fn json(profile: &Profile) -> Vec<u8> {
     bytes
 }
 
-/// Takes what is written into memory that is there already.
+/// Writes into existing memory.
 struct Reused<'a>(&'a mut [u8], usize);
 
 impl Write for Reused<'_> {
@@ -91,6 +91,20 @@ fn compressed_json_to_a_file(bencher: Bencher<'_, '_>) {
     to_a_file(bencher, "trace.json.gz", write_trace_file);
 }
 
+/// Writes the same file with flate2's own encoder at the level of `Effort::Fast`: the simple
+/// version that `files/gzip.rs` is compared with.
+#[divan::bench(sample_count = 5)]
+fn compressed_json_to_a_file_by_one_thread(bencher: Bencher<'_, '_>) {
+    to_a_file(bencher, "trace.json.gz", |profile, path| {
+        write_file(path.with_extension("one").as_path(), |out| {
+            let mut encoder = GzEncoder::new(out, Compression::new(2));
+            write_trace(profile, "trace.json", &mut encoder)?;
+            encoder.finish()?;
+            Ok(())
+        })
+    });
+}
+
 #[divan::bench(sample_count = 5)]
 fn packets_to_a_file(bencher: Bencher<'_, '_>) {
     to_a_file(bencher, "trace.pftrace", write_perfetto_file);
@@ -109,7 +123,7 @@ fn to_a_file(
         .bench_local(|| write(&profile, &path));
 }
 
-/// The ready JSON, compressed.
+/// Compresses finished JSON.
 #[divan::bench(args = [1, 2, 3, 4, 5, 6], sample_count = 3)]
 fn gzip_at_level(bencher: Bencher<'_, '_>, level: u32) {
     let bytes = json(&repeated());
@@ -127,7 +141,7 @@ fn gzip_at_level(bencher: Bencher<'_, '_>, level: u32) {
     );
 }
 
-/// The limit: ready bytes into a file.
+/// Writes finished bytes to a file: the upper limit.
 #[divan::bench(sample_count = 10)]
 fn ready_bytes_to_a_file(bencher: Bencher<'_, '_>) {
     let bytes = json(&repeated());

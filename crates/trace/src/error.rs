@@ -38,7 +38,7 @@ pub enum Error {
         limit: u64,
     },
     /// The decompressed text exceeds the limit of the read.
-    #[error("more than {limit} bytes of text, expected at most that; `max_bytes` allows more")]
+    #[error("more than {limit} bytes of text: raise `max_bytes` to read all of it")]
     TooMuch {
         /// The largest number of decompressed bytes that is accepted.
         limit: u64,
@@ -64,7 +64,7 @@ pub enum Error {
         line: usize,
         /// The column of the fault, counted from one.
         column: usize,
-        /// What was expected there.
+        /// A description of what was expected there.
         what: String,
     },
     /// The input is JSON, but not a trace.
@@ -74,14 +74,14 @@ pub enum Error {
         line: usize,
         /// The column of the fault, counted from one.
         column: usize,
-        /// What was expected and what was found.
+        /// A description of what was expected and what was found.
         what: String,
     },
     /// The parts of the trace contradict each other.
     #[error("the trace is inconsistent: {0}")]
     Model(#[from] mindprof_model::Error),
     /// Not even a trace without events fits into the requested size.
-    #[error("at least {least} bytes are needed, expected at most {max_bytes}")]
+    #[error("a trace without events has {least} bytes, more than the allowed {max_bytes}")]
     TooLarge {
         /// The largest number of bytes allowed.
         max_bytes: u64,
@@ -113,7 +113,7 @@ impl FileError for Error {
 /// The result of reading or writing a trace.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Describes an error of the operating system, without its number if the kind says it all.
+/// Describes an error of the operating system, without its number if the kind is enough.
 pub fn io_text(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or directory".into(),

@@ -1,4 +1,4 @@
-//! The older and smaller trace that torch's event lists write of themselves: one JSON array.
+//! The smaller, older trace format of `EventList.export_chrome_trace`: a bare JSON array.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,11 +10,12 @@ use rustc_hash::FxHashMap;
 use crate::error::Result;
 use crate::files::write_file;
 
-/// Writes what a profile shows as torch's `EventList` does: times in microseconds, threads by their
-/// small numbers, and an arrow for each kernel.
+/// Writes the visible events of a profile as torch's `EventList` does.
+///
+/// Times are in microseconds, threads have their small numbers, and each kernel has a flow event.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// If `out` cannot be written to.
 pub fn write_event_list(analysis: &Analysis, mut out: impl Write) -> Result<()> {
     let arrow = format!(
         "cpu_to_{}",
@@ -25,7 +26,7 @@ pub fn write_event_list(analysis: &Analysis, mut out: impl Write) -> Result<()> 
     let mut separator = "";
     out.write_all(b"[")?;
     for item in analysis.items() {
-        // Memory has no name in traces.
+        // These traces show no memory records.
         let Item::Event(id) = item else { continue };
         if analysis.is_out_of_memory(id) {
             continue;
@@ -53,15 +54,15 @@ pub fn write_event_list(analysis: &Analysis, mut out: impl Write) -> Result<()> 
     Ok(out.write_all(b"]")?)
 }
 
-/// Writes a file with what a profile shows, as torch's `EventList` does.
+/// Writes the visible events of a profile to a file, as torch's `EventList` does.
 ///
 /// # Errors
-/// When the file cannot be written; the error names it.
+/// If the file cannot be written. The error names it.
 pub fn write_event_list_file(analysis: &Analysis, path: &Path) -> Result<()> {
     write_file(path, |out| write_event_list(analysis, out))
 }
 
-/// Names as JSON, each made once.
+/// Event names as JSON strings, each escaped once.
 #[derive(Default)]
 struct Names {
     known: FxHashMap<StringId, Box<str>>,

@@ -1,27 +1,27 @@
-//! How many events of each phase a trace holds, of those that profiles do not understand.
+//! Counts, by phase, of the events in a trace that profiles have no place for.
 
-/// Numbers of events by their phase.
+/// Numbers of events by phase.
 ///
-/// Arrows that the profile tells in its own way, and the names of processes and threads, do not
-/// count.
+/// Readers count what they keep verbatim and what they leave out in one of these each. Flow events
+/// that the profile represents as links, and the names of processes and threads, are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseCounts {
     counts: [u64; 128],
 }
 
 impl PhaseCounts {
-    /// Returns how many events of a phase there are.
+    /// Returns the number of events in a phase.
     pub fn count(&self, phase: char) -> u64 {
         let index = usize::try_from(u32::from(phase));
         index.map_or(0, |index| self.counts.get(index).copied().unwrap_or(0))
     }
 
-    /// Returns whether there is none.
+    /// Returns whether no event was counted.
     pub fn is_empty(&self) -> bool {
         self.counts.iter().all(|&count| count == 0)
     }
 
-    /// Returns each phase of which there are events, how many, and what its events are called.
+    /// Returns each phase that has events, with their number and a plural noun for them.
     pub fn iter(&self) -> impl Iterator<Item = (char, u64, &'static str)> {
         let phases = (0_u8..).map(char::from).zip(self.counts);
         phases
@@ -29,8 +29,8 @@ impl PhaseCounts {
             .map(|(phase, count)| (phase, count, name_of(phase)))
     }
 
-    /// Returns what is called the same with its number. A flow is one for each end that begins it;
-    /// where only other ends are kept, these are counted.
+    /// Returns the counts summed by noun. A flow counts once, for its start; if only its other ends
+    /// were kept, those are counted.
     pub fn by_name(&self) -> Vec<(&'static str, u64)> {
         let begun = self.count('s');
         let mut names: Vec<(&'static str, u64)> = Vec::new();

@@ -1,7 +1,7 @@
 //! Reads traces from files, bytes and streams, whatever their format and compression.
 //!
-//! The content decides which reader of [`crate::readers`] takes the input; names are never looked
-//! at.
+//! The content decides which reader of [`crate::readers`] takes the input; file names do not
+//! matter.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,18 +16,18 @@ use crate::readers::reader_of;
 use crate::reading::Reading;
 use crate::scan::Source;
 
-/// Reads the trace in a file, compressed or not whatever its name.
+/// Reads a trace file, which may be compressed.
 ///
 /// # Errors
-/// If the file cannot be read or holds no trace; the error names the file.
+/// If the file cannot be read or is not a trace. The error names the file.
 pub fn read_trace_file(path: &Path) -> Result<Profile> {
     Ok(read_trace_file_with(path, &ReadOptions::default())?.profile)
 }
 
-/// Reads the trace in a file with options, and returns what had to be repaired.
+/// Reads a trace file with options, and returns the repairs along with the profile.
 ///
 /// # Errors
-/// If the file cannot be read or holds no trace; the error names the file.
+/// If the file cannot be read or is not a trace. The error names the file.
 pub fn read_trace_file_with(path: &Path, options: &ReadOptions<'_>) -> Result<Reading> {
     let read = || {
         let file = File::open(path)?;
@@ -40,28 +40,28 @@ pub fn read_trace_file_with(path: &Path, options: &ReadOptions<'_>) -> Result<Re
 /// Reads a trace from a stream of unknown length, such as a pipe.
 ///
 /// # Errors
-/// If the stream cannot be read or holds no trace.
+/// If the stream cannot be read or is not a trace.
 pub fn read_trace_from(input: impl Read, options: &ReadOptions<'_>) -> Result<Reading> {
     read_from(input, 0, options)
 }
 
-/// Reads a trace from its bytes, compressed or not.
+/// Reads a trace from bytes, which may be compressed.
 ///
 /// # Errors
-/// If the bytes are no trace; the error says where that shows.
+/// If the bytes are not a trace. The error states where that shows.
 pub fn read_trace(bytes: &[u8]) -> Result<Profile> {
     Ok(read_trace_with(bytes, &ReadOptions::default())?.profile)
 }
 
-/// Reads a trace from its bytes with options, and returns what had to be repaired.
+/// Reads a trace from bytes with options, and returns the repairs along with the profile.
 ///
 /// # Errors
-/// If the bytes are no trace; the error says where that shows.
+/// If the bytes are not a trace. The error states where that shows.
 pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Reading> {
     read_from(bytes, bytes.len() as u64, options)
 }
 
-/// Reads a trace from `input`, which has `total` bytes, or zero if that is not known.
+/// Reads a trace from `input`, which has `total` bytes, or zero if the size is unknown.
 fn read_from(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<Reading> {
     let mut source = Source::open(input, total, options)?;
     source.pass_mark()?;

@@ -1,40 +1,46 @@
-//! What reading a trace is asked for.
+//! Options for reading a trace.
 
 use std::fmt;
 
-/// How a trace is read.
+/// Options for reading a trace.
+///
+/// The default keeps everything, reports no progress and limits only compressed input.
 #[derive(Clone, Copy, Default)]
 pub struct ReadOptions<'a> {
-    /// Is told now and then how many of the file's bytes were read, and how many there are.
+    /// A callback for the number of bytes read so far and the size of the file.
     pub progress: Option<Progress<'a>>,
-    /// What becomes of what the trace says beyond what profiles know.
+    /// Whether unknown fields and events are kept or only counted.
     pub unknown: UnknownArgs,
-    /// How many bytes of text are read, unpacked. None reads files that are not compressed to their
-    /// end, and of others [`UNPACKED_BYTES`] or, where that is more, [`UNPACKED_TIMES`] what is
-    /// packed.
+    /// The largest number of bytes to read, after decompression.
+    ///
+    /// With `None`, uncompressed input has no limit, and compressed input is read up to
+    /// [`UNPACKED_BYTES`] or [`UNPACKED_TIMES`] its compressed size, whichever is more.
     pub max_bytes: Option<u64>,
 }
 
-/// How much of a compressed file is unpacked in any case, unless a limit is given.
+/// The number of bytes that a compressed file may always decompress to, unless a limit is given.
 pub const UNPACKED_BYTES: u64 = 1 << 30;
-/// How many times its size a compressed file is unpacked to, unless a limit is given: traces shrink to
-/// a tenth or a thirtieth, and what was made to fill the memory of others to a thousandth.
+/// The compression ratio up to which a file is read, unless a limit is given.
+///
+/// Traces shrink to between a tenth and a thirtieth; decompression bombs shrink to a thousandth.
 pub const UNPACKED_TIMES: u64 = 100;
 
-/// What becomes of what a trace says beyond what profiles know, such as counters and arguments of
-/// kernels. It is looked at and repaired alike.
+/// How a reader treats fields, arguments and events that profiles have no place for, such as
+/// counters and launch parameters of kernels.
+///
+/// Both ways validate and repair them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UnknownArgs {
-    /// It is kept, for who writes the trace again.
+    /// Keep them, so that writing the trace again round-trips them.
     #[default]
     Keep,
-    /// It is counted, for who does not: that takes less memory. Numbers of events by which no
-    /// other is tied to them are not kept either.
+    /// Only count them, which takes less memory, for callers that do not write the trace again.
+    /// Correlation ids that tie an event to no other one are dropped too.
     Count,
 }
 
-/// Takes the bytes of a file that were read so far, and all that there are (zero when it is not
-/// known).
+/// A progress callback: it receives the number of bytes read so far and the size of the file, or
+/// zero if the size is unknown.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 impl fmt::Debug for ReadOptions<'_> {

@@ -25,7 +25,7 @@ pub struct Reading {
     pub unknown_categories: Vec<(String, u64)>,
 }
 
-/// What a reader yields: a [`Part`] with the same counts as a [`Reading`].
+/// The result of a reader: a [`Part`] with the same counts as a [`Reading`].
 ///
 /// A reader does not build profiles itself. A part can be appended to others, so a format that
 /// spreads one profile over several files reads each of them into a part.

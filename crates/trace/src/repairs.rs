@@ -1,38 +1,40 @@
-//! What a reader had to put right, or leave out, in order to make a profile of a trace.
+//! The faults that a reader repairs or leaves out, so that a damaged trace still yields a profile.
 
 /// One kind of fault that a trace can have and still be read.
+///
+/// Each kind has a stable key for programs and a sentence for people, which is shown as a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repair {
-    /// The file ends before its JSON does; what was whole was kept.
+    /// The file ends before its JSON does; everything complete before that was kept.
     Truncated,
-    /// The compressed data is damaged or cut off; what came out of it before was kept.
+    /// The compressed data is damaged or cut off; everything decompressed before that was kept.
     DamagedCompression,
-    /// A part of the file is no JSON; reading went on at the next event.
+    /// A part of the file is not JSON; reading resumed at the next event.
     Malformed,
-    /// An entry among the events is no event and was left out.
+    /// An entry in the list of events is not an event and was left out.
     NotAnEvent,
-    /// An event has no time, or none that can be told in nanoseconds, and was left out.
+    /// An event has no start time that fits into nanoseconds and was left out.
     NoTime,
-    /// A time was given as a text and was read as a number.
+    /// A time was a string and was read as a number.
     StringTimestamp,
-    /// A time was no number (`NaN`, `Infinity`); a duration that is none became zero.
+    /// A time was not a number (`NaN`, `Infinity`); a duration of that kind became zero.
     NotANumber,
-    /// A duration was below zero and became zero.
+    /// A duration was negative and became zero.
     NegativeDuration,
-    /// A complete event had no duration and was given that of zero.
+    /// A complete event had no duration and got a duration of zero.
     NoDuration,
-    /// An event ends after one that it began in; both were kept as they are.
+    /// An event ends after the event it started in; both were kept unchanged.
     Crossing,
-    /// An event of a trace of whole microseconds ends less than one after an event that it began in,
-    /// and was given that one's end.
+    /// An event in a trace with whole microseconds ends less than a microsecond after the event it
+    /// started in, and was shortened to that event's end.
     Shortened,
-    /// A begin had no end and was closed where the trace ends.
+    /// A begin event had no end event and was closed at the end of the trace.
     UnmatchedBegin,
-    /// An end had no begin and was left out.
+    /// An end event had no begin event and was left out.
     UnmatchedEnd,
-    /// A text is not Unicode, or not escaped as JSON wants it; what could be read of it was kept.
+    /// A string is not valid Unicode or not valid JSON; its readable part was kept.
     BadText,
-    /// An amount of memory was beyond what a machine can have and became zero.
+    /// A number of bytes exceeds any machine's memory and became zero.
     AbsurdMemory,
 }
 
@@ -56,7 +58,7 @@ impl Repair {
         Self::AbsurdMemory,
     ];
 
-    /// Returns the name that programs know the kind by; it does not change.
+    /// Returns the stable name of the kind, for programs.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Truncated => "truncated",
@@ -77,81 +79,83 @@ impl Repair {
         }
     }
 
-    /// Says what was wrong `count` times and what was done about it.
+    /// Returns a sentence for `count` faults of this kind: the problem and the repair.
     pub fn sentence(self, count: u64) -> String {
         let (one, many) = self.subject();
         let subject = if count == 1 { one } else { many };
         format!("{count} {subject}")
     }
 
-    /// What stands behind the count, for one and for many.
+    /// Returns the sentence without the count, in singular and plural.
     const fn subject(self) -> (&'static str, &'static str) {
         match self {
             Self::Truncated => (
-                "place where the file was cut off: what was whole before it was kept",
-                "places where the file was cut off: what was whole before them was kept",
+                "place where the file is cut off: everything complete before it was kept",
+                "places where the file is cut off: everything complete before them was kept",
             ),
             Self::DamagedCompression => (
-                "place where the compressed data is damaged: what came before it was kept",
-                "places where the compressed data is damaged: what came before them was kept",
+                "place where the compressed data is damaged: everything before it was kept",
+                "places where the compressed data is damaged: everything before them was kept",
             ),
             Self::Malformed => (
-                "part is no JSON and was left out",
-                "parts are no JSON and were left out",
+                "part is not JSON and was left out",
+                "parts are not JSON and were left out",
             ),
             Self::NotAnEvent => (
-                "entry is no event and was left out",
-                "entries are no events and were left out",
+                "entry is not an event and was left out",
+                "entries are not events and were left out",
             ),
             Self::NoTime => (
                 "event has no usable time and was left out",
                 "events have no usable time and were left out",
             ),
             Self::StringTimestamp => (
-                "time is a text and was read as a number",
-                "times are texts and were read as numbers",
+                "time is a string and was read as a number",
+                "times are strings and were read as numbers",
             ),
             Self::NotANumber => (
-                "time is no number (NaN or Infinity)",
-                "times are no numbers (NaN or Infinity)",
+                "time is not a number (NaN or Infinity)",
+                "times are not numbers (NaN or Infinity)",
             ),
             Self::NegativeDuration => (
-                "duration is below zero and became zero",
-                "durations are below zero and became zero",
+                "duration is negative and was set to zero",
+                "durations are negative and were set to zero",
             ),
             Self::NoDuration => (
                 "event has no duration and was given zero",
                 "events have no duration and were given zero",
             ),
             Self::Crossing => (
-                "event ends after one that it began in; it was kept beside it",
-                "events end after ones that they began in; they were kept beside them",
+                "event ends after the event it started in; both were kept",
+                "events end after the events they started in; all were kept",
             ),
             Self::Shortened => (
-                "event ends a microsecond after one that it began in; it was shortened by that",
-                "events end a microsecond after ones that they began in; they were shortened by that",
+                "event ends a microsecond after the event it started in and was shortened to it",
+                "events end a microsecond after the events they started in and were shortened to them",
             ),
             Self::UnmatchedBegin => (
-                "begin has no end and was closed where the trace ends",
-                "begins have no end and were closed where the trace ends",
+                "begin event has no end and was closed at the end of the trace",
+                "begin events have no end and were closed at the end of the trace",
             ),
             Self::UnmatchedEnd => (
-                "end has no begin and was left out",
-                "ends have no begin and were left out",
+                "end event has no begin and was left out",
+                "end events have no begin and were left out",
             ),
             Self::BadText => (
-                "text is not Unicode or wrongly escaped; what could be read of it was kept",
-                "texts are not Unicode or wrongly escaped; what could be read of them was kept",
+                "string is not valid Unicode or JSON; its readable part was kept",
+                "strings are not valid Unicode or JSON; their readable parts were kept",
             ),
             Self::AbsurdMemory => (
-                "amount of memory is beyond what a machine can have and became zero",
-                "amounts of memory are beyond what a machine can have and became zero",
+                "amount of memory exceeds that of any machine and was set to zero",
+                "amounts of memory exceed that of any machine and were set to zero",
             ),
         }
     }
 }
 
-/// How often each kind of fault was found in a trace.
+/// The number of faults found in a trace, by kind.
+///
+/// A reader returns it with every profile; callers show it as warnings or refuse the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Repairs {
     counts: [u64; Repair::ALL.len()],
@@ -168,22 +172,22 @@ impl Repairs {
         cuts.into_iter().any(|cut| self.count(cut) > 0)
     }
 
-    /// Returns how often a kind was found.
+    /// Returns the number of faults of a kind.
     pub const fn count(&self, repair: Repair) -> u64 {
         self.counts[repair as usize]
     }
 
-    /// Returns how many faults were found.
+    /// Returns the number of all faults.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Returns whether nothing was wrong.
+    /// Returns whether no fault was found.
     pub fn is_empty(&self) -> bool {
         self.total() == 0
     }
 
-    /// Returns each kind that was found, how often, and a sentence that says it.
+    /// Returns each kind that was found, with its count and its sentence.
     pub fn iter(&self) -> impl Iterator<Item = (Repair, u64, String)> {
         Repair::ALL
             .into_iter()
@@ -192,7 +196,7 @@ impl Repairs {
             .map(|(repair, count)| (repair, count, repair.sentence(count)))
     }
 
-    /// Counts faults of one kind.
+    /// Adds faults of one kind.
     pub(crate) fn add(&mut self, repair: Repair, count: u64) {
         self.counts[repair as usize] += count;
     }
@@ -218,12 +222,13 @@ mod tests {
                 (
                     "truncated",
                     1,
-                    "1 place where the file was cut off: what was whole before it was kept".into()
+                    "1 place where the file is cut off: everything complete before it was kept"
+                        .into()
                 ),
                 (
                     "negative_duration",
                     3,
-                    "3 durations are below zero and became zero".into()
+                    "3 durations are negative and were set to zero".into()
                 ),
             ]
         );

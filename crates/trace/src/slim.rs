@@ -1,5 +1,6 @@
-//! Profiles that were cut, as trace files that say so, and that fit into a number of bytes if need
-//! be.
+//! Writes cut profiles as trace files that record the cut, and fits them into a size limit.
+//!
+//! The cut itself is made by `mindprof_analyze::slim`.
 
 use std::io::{self, Write};
 
@@ -13,42 +14,46 @@ use crate::error::{Error, Result};
 use crate::files::{Compression, Effort, write_compressed};
 use crate::trace_format::TraceFormat;
 
-/// The key under which a trace says what was cut from it.
+/// The metadata key under which a trace records what was cut from it.
 pub const SLIM_KEY: &str = "mindprof_slim";
 
-/// How often a size is tried at most. Sizes follow numbers of events closely, so that a few tries
-/// do.
+/// The largest number of sizes to try. File size is nearly linear in the number of events, so a few
+/// tries suffice.
 const TRIES: usize = 12;
 
-/// How much of the size that is allowed may stay unused.
+/// The fraction of the allowed size that may stay unused.
 const SLACK: f64 = 0.05;
 
-/// What a part of a trace is written as.
+/// The file format of a cut trace.
+///
+/// The size of the file depends on all of it, which is why [`fitting_slim`] needs to know it in
+/// advance.
 #[derive(Clone, Copy, Debug)]
 pub struct SlimForm<'a> {
-    /// The kind of trace: Perfetto's, or else Chrome's.
+    /// The format: Perfetto or Chrome.
     pub format: TraceFormat,
-    /// How it is compressed.
+    /// The compression, if any.
     pub compression: Option<Compression>,
-    /// What the trace calls itself.
+    /// The name that the trace states as its own.
     pub name: &'a str,
 }
 
-/// Writes a part of a trace, with what was cut from it.
+/// Writes a cut profile, with a record of what was cut from it.
 ///
 /// # Errors
-/// When `out` does not take the bytes.
+/// If `out` cannot be written to.
 pub fn write_slim(slimmed: &Slimmed, form: SlimForm<'_>, out: &mut dyn Write) -> Result<()> {
     let (profile, options) = (&slimmed.profile, options_of(slimmed));
     form.format.write(profile, form.name, &options, out)
 }
 
-/// Returns what `cut` keeps of a profile. Where `max_bytes` are given, the shortest events are left
-/// out until the file fits, and memory records and counters and the like if they alone would take
-/// more than half of it.
+/// Cuts a profile, and further until its file fits into `max_bytes` if that is given.
+///
+/// The shortest events are dropped first. Memory records and unknown events such as counters are
+/// dropped only if they alone would take up more than half of the limit.
 ///
 /// # Errors
-/// When not even an empty trace fits.
+/// If not even a trace without events fits.
 pub fn fitting_slim(
     profile: &Profile,
     cut: &Cut,
@@ -61,7 +66,8 @@ pub fn fitting_slim(
     }
 }
 
-/// Looks for the largest number of events that fits, between one that does and one that does not.
+/// Searches for the largest number of events that fits, between one that does and one that does
+/// not.
 fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, form: SlimForm<'_>) -> Result<Slimmed> {
     let whole = slim(profile, cut);
     let whole_size = size(&whole, form)?;
@@ -102,8 +108,8 @@ fn fitting(profile: &Profile, cut: &Cut, max_bytes: u64, form: SlimForm<'_>) -> 
     Ok(best)
 }
 
-/// Returns the number of events whose size should be a little below the target, strictly between
-/// two known ones.
+/// Interpolates a number of events for a size slightly below the target, strictly between two known
+/// points.
 fn between(small: (u64, u64), large: (u64, u64), target: u64) -> u64 {
     let aim = target as f64 * (1.0 - SLACK / 2.0);
     let slope = (large.0 - small.0) as f64 / (large.1.saturating_sub(small.1)).max(1) as f64;
@@ -117,7 +123,7 @@ fn size(slimmed: &Slimmed, form: SlimForm<'_>) -> Result<u64> {
     Ok(written.1)
 }
 
-/// Returns what a trace says beside its profile: what was cut, this time and before.
+/// Returns options whose metadata records this cut and earlier ones.
 fn options_of(slimmed: &Slimmed) -> TraceOptions {
     let earlier = slimmed.profile.metadata().get(SLIM_KEY);
     let mut options = TraceOptions {
@@ -129,7 +135,7 @@ fn options_of(slimmed: &Slimmed) -> TraceOptions {
     options
 }
 
-/// Returns the counts of what was cut as JSON, and how large the file is that was written.
+/// Returns the counts of a cut and the size of the written file as JSON.
 pub fn slim_json(report: &CutReport, bytes: u64) -> String {
     document(report, Some(bytes), None)
 }
@@ -172,7 +178,7 @@ struct Document {
     earlier: Option<Box<RawValue>>,
 }
 
-/// How many events were left out, by the first reason that there was.
+/// Numbers of dropped events, by the first reason that applied.
 #[derive(Serialize)]
 struct CutDocument {
     window: u64,

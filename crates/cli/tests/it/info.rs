@@ -160,7 +160,7 @@ fn a_shortened_event_is_reported() {
     fs::write(&path, text).unwrap();
     let info = run([Path::new("info"), &path]).printed();
     let sentence =
-        "1 event ends a microsecond after one that it began in; it was shortened by that";
+        "1 event ends a microsecond after the event it started in and was shortened to it";
     assert!(
         info.contains(&format!("Repairs: 1\n  {sentence}\n")),
         "{info}"

@@ -139,7 +139,7 @@ fn a_selection_of_nothing_is_an_error() {
     let run = slim(&trace, &out, &["--max-size", "10"]);
     assert!(
         run.stderr
-            .contains("bytes are needed, expected at most 10\nhint: "),
+            .contains("bytes, more than the allowed 10\nhint: "),
         "{}",
         run.stderr
     );

@@ -1,4 +1,7 @@
-//! Makes a part from the events of a trace, as they come by.
+//! Builds a part from the events of a trace, one event at a time.
+//!
+//! The scanner in `read` calls [`Collector::add`] for each event; `build` settles whatever depends
+//! on all of them.
 
 use mindprof_model::{
     Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, InputsId, LinkColumns, Links,
@@ -51,7 +54,7 @@ pub(super) struct Collector {
     pub(super) repairs: Repairs,
     left_out: PhaseCounts,
     set_aside: PhaseCounts,
-    /// Where the window begins and how long it is, if the trace says so.
+    /// The start and length of the window, if the trace states them.
     window: Option<(i64, Nanos)>,
     events: Vec<Event>,
     earliest_start: Option<i64>,
@@ -62,34 +65,34 @@ pub(super) struct Collector {
     memory: Vec<MemoryRecord>,
     tensors: Tensors,
     tracks: Tracks,
-    /// The kind of the devices, where a category says that it is not CUDA.
+    /// The kind of the devices, if a category states that it is not CUDA.
     device: Option<DeviceKind>,
     vocabulary: Vocabulary,
-    /// By their lists, the inputs, and which of the lists they do not tell.
+    /// Inputs by their five lists, with the lists that the inputs do not reproduce.
     inputs: FxHashMap<[Fragment; 5], (InputsId, ArgumentKeys)>,
     python: PythonCalls,
     spans: Spans,
     encoder: InputsEncoder,
     store: PassthroughStore,
     amended: Amended,
-    /// Whether a time is finer than a microsecond.
+    /// Whether any time is finer than a microsecond.
     has_nanoseconds: bool,
-    /// How often room was made for what is still to come.
+    /// The number of times that memory was reserved for the rest of the file.
     rooms: usize,
 }
 
-/// When this much of a file was read, it is foreseen how much there will be of everything. Too much
-/// room costs nothing until it is used, but to make more of it later costs a copy.
+/// The fractions of the file after which the final sizes are extrapolated and memory is reserved.
+/// Unused memory costs nothing, but growing later costs a copy.
 const FORESIGHT: [f64; 3] = [1.0 / 256.0, 1.0 / 16.0, 1.0 / 4.0];
 const ROOM_TO_SPARE: f64 = 1.2;
 
-/// What one allocation can have at most, 4 TiB: two million of them can still be added up.
+/// The largest plausible allocation, 4 TiB. Two million of them can still be summed.
 const MOST_ALLOCATION_BYTES: u64 = 1 << 42;
-/// What all of a device or a process can have at most.
+/// The largest plausible total of a device or a process.
 const MOST_TOTAL_BYTES: u64 = 1 << 50;
 
 impl Collector {
-    /// Takes what a profile keeps of one event; `rest` is what it says beyond what is known.
+    /// Adds one event. `rest` holds the fields and arguments that are not known.
     pub(super) fn add(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         self.store.pass(event.whole.len());
         match event.phase {
@@ -104,17 +107,17 @@ impl Collector {
         }
     }
 
-    /// Says what kind of devices there is.
+    /// Sets the kind of the devices.
     pub(super) fn set_device(&mut self, device: DeviceKind) {
         self.device = Some(device).filter(|&device| device != DeviceKind::Cpu);
     }
 
-    /// Says what becomes of what is not known.
+    /// Sets whether unknown fields and events are kept.
     pub(super) const fn set_unknown(&mut self, unknown: UnknownArgs) {
         self.store.unknown = unknown;
     }
 
-    /// Makes room for what is still to come of a file, of which a part was read.
+    /// Reserves memory for the rest of the file, of which `part` was read.
     pub(super) fn make_room(&mut self, part: f64) {
         if FORESIGHT.get(self.rooms).is_none_or(|&next| part < next) {
             return;
@@ -124,7 +127,7 @@ impl Collector {
         make_room_in(&mut self.memory, part);
     }
 
-    /// Takes the events of a track of a process for events of the thread `of`.
+    /// Assigns the events on an overflow track of a process to the thread `of`.
     pub(super) fn add_overflow_track(&mut self, [process, track, of]: [&Value; 3]) {
         let raw = [process, track, of].map(ToString::to_string);
         let strings = &mut self.part.strings;
@@ -151,7 +154,7 @@ impl Collector {
         };
         let index = self.events.len();
         self.add_interval(event, texts, rest, (start, Nanos::ZERO));
-        // Where it ends is not known yet.
+        // Its end is not known yet.
         self.is_ordered.forget();
         if let Some(added) = self.events.get(index) {
             self.spans.begin(start, added.thread, index);
@@ -172,7 +175,7 @@ impl Collector {
             return;
         }
         let (mut category, device) = (meaning.category, meaning.device);
-        // The older exporter of torch's event lists writes operators without a category.
+        // `EventList.export_chrome_trace` writes operators without a category.
         if event.category == Fragment::NONE && event.process == b"\"CPU functions\"" {
             category = Category::Operator;
         }
@@ -236,7 +239,7 @@ impl Collector {
         self.events.push(event);
     }
 
-    /// Takes a moment: memory, or what becomes an event without a duration.
+    /// Adds an instant event: a memory record, or an event without a duration.
     fn add_instant(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let strings = &mut self.part.strings;
         let name = self.vocabulary.name(event.name, texts, strings);
@@ -257,7 +260,7 @@ impl Collector {
     fn add_memory(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest, time: i64) {
         let arguments = &event.arguments;
         let said = |key: ArgumentKey| arguments.value(key);
-        // What does not fit is more than a machine can have.
+        // A number that does not fit exceeds the memory of any machine.
         let bytes: i64 = integer_of(said(ArgumentKey::Bytes)).unwrap_or(i64::MAX);
         let is_plausible = self.is_plausible(bytes.unsigned_abs(), MOST_ALLOCATION_BYTES);
         let [total_allocated, total_reserved] =
@@ -301,7 +304,7 @@ impl Collector {
         self.memory.push(record);
     }
 
-    /// Returns whether a machine can have so much memory; what cannot be is counted.
+    /// Returns whether a machine can have this much memory, and counts a repair otherwise.
     fn is_plausible(&mut self, bytes: u64, most: u64) -> bool {
         if bytes > most {
             self.repairs.add(Repair::AbsurdMemory, 1);
@@ -310,7 +313,7 @@ impl Collector {
     }
 }
 
-/// Returns whether an event of a category is tied to others by its numbers.
+/// Returns whether events of a category are tied to others by correlation ids.
 const fn is_of_device(category: Category) -> bool {
     match category {
         Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => true,
@@ -320,7 +323,7 @@ const fn is_of_device(category: Category) -> bool {
 
 fn make_room_in<T>(rows: &mut Vec<T>, part: f64) {
     let foreseen = (rows.len() as f64 / part * ROOM_TO_SPARE) as usize;
-    // Without the room, rows are added as they come.
+    // If the reservation fails, the rows grow as they come.
     let _ = rows.try_reserve_exact(foreseen.saturating_sub(rows.len()));
 }
 
@@ -329,17 +332,17 @@ const fn is_moment(phase: u8) -> bool {
     matches!(phase, b'i' | b'I')
 }
 
-/// Returns whether a byte can be the phase of an event: zero stands for none, and what is part of a
-/// longer character or of an escape is none when it is written again.
+/// Returns whether a byte can be the phase of an event. Zero stands for a missing phase, and bytes
+/// of multi-byte characters or escapes would not round-trip.
 fn is_phase(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\')
 }
 
-/// Returns whether the profile tells by other means what a flow says.
+/// Returns whether the profile represents a flow event by links.
 fn is_told_otherwise(event: &RawEvent<'_>, texts: &Texts) -> bool {
     match texts.text(event.category) {
         b"\"fwdbwd\"" | b"\"ac2g\"" => true,
-        // As Kineto's first year called the arrow from a launch to its kernel.
+        // Kineto's name for the flow from a launch to its kernel in 2021.
         b"\"async\"" => texts.text(event.name) == b"\"launch\"",
         _ => false,
     }

@@ -1,39 +1,41 @@
-//! One event of a trace, as its text says it.
+//! One event of a trace, in the form of its text.
 //!
-//! Texts that come again are numbers of fragments; most numbers stay text until it is known whether
-//! they are needed. A key that comes twice counts as it was said last.
+//! Repeating texts are ids of fragments; most numbers stay text until it is clear that they are
+//! needed. If a key occurs twice, the last value counts.
 
 use super::keys::{ArgumentKey, ArgumentKeys};
 use super::time::Stated;
 use crate::scan::{Fragment, Fragments, Prefix};
 
-/// What a fragment is: each kind is guessed by itself. Arguments come first, by their keys.
+/// The kinds of fragments, each of which is predicted independently. Arguments come first, by key.
 pub(super) const CATEGORY: usize = ArgumentKey::TEXTS;
 pub(super) const NAME: usize = CATEGORY + 1;
 
-/// The texts of a trace.
+/// The interned texts of a trace.
 pub(super) type Texts = Fragments<{ NAME + 1 }>;
 
-/// The parts of an event that profiles are made of. Values that are not there are empty.
+/// The fields of an event that profiles use. Missing values are empty.
+///
+/// The scanner fills one event over and over, and the collector copies what it keeps.
 #[derive(Debug, Default)]
 pub(super) struct RawEvent<'w> {
-    /// The first letter of the phase, zero if it is no letter.
+    /// The first letter of the phase, or zero if it is not a letter.
     pub(super) phase: u8,
     pub(super) category: Fragment,
     pub(super) name: Fragment,
     pub(super) process: &'w [u8],
     pub(super) thread: &'w [u8],
-    /// The prefix that says both process and thread.
+    /// The prefix that determines both process and thread.
     pub(super) track: Option<Prefix>,
     pub(super) start: Option<Stated>,
     pub(super) duration: Option<Stated>,
     pub(super) arguments: RawArguments<'w>,
-    /// All of it, with its braces.
+    /// The whole event, with its braces.
     pub(super) whole: &'w [u8],
 }
 
 impl<'w> RawEvent<'w> {
-    /// Empties it for the next event.
+    /// Clears the event for the next one.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.phase = 0;
@@ -52,23 +54,23 @@ impl<'w> RawEvent<'w> {
     }
 }
 
-/// The arguments of an event that profiles are made of.
+/// The arguments of an event that profiles use.
 #[derive(Debug, Default)]
 pub(super) struct RawArguments<'w> {
-    /// Those that are there; of the others, the last event's still lie below.
+    /// The arguments that are present; the arrays below still hold old values for the others.
     pub(super) said: ArgumentKeys,
     texts: [Fragment; ArgumentKey::TEXTS],
     values: [&'w [u8]; ArgumentKey::VALUES],
 }
 
 impl<'w> RawArguments<'w> {
-    /// Empties them for the next event.
+    /// Clears the arguments for the next event.
     #[inline]
     pub(super) const fn clear(&mut self) {
         self.said = ArgumentKeys::NONE;
     }
 
-    /// Returns the text of an argument that texts are kept of.
+    /// Returns the fragment of an argument whose values are interned.
     #[inline]
     pub(super) const fn text(&self, key: ArgumentKey) -> Fragment {
         if self.said.contains(key) {
@@ -78,7 +80,7 @@ impl<'w> RawArguments<'w> {
         }
     }
 
-    /// Returns the value of another argument.
+    /// Returns the value of any other argument.
     #[inline]
     pub(super) const fn value(&self, key: ArgumentKey) -> &'w [u8] {
         if self.said.contains(key) {
@@ -101,7 +103,7 @@ impl<'w> RawArguments<'w> {
     }
 }
 
-/// What an event says that is not known: entries of JSON objects with a comma behind each.
+/// Unknown fields and arguments of an event: entries of JSON objects, each followed by a comma.
 #[derive(Debug, Default)]
 pub(super) struct Rest {
     pub(super) fields: Vec<u8>,

@@ -1,7 +1,7 @@
-//! Reads the events of a trace one by one, and gets faster with what it has seen.
+//! Scans the events of a trace one by one, and speeds up as it learns their layout.
 //!
-//! Between two values that differ from event to event stands mostly the same text, other values
-//! included: it is passed in one step, see [`PrefixPredictor`]. What is not known is set aside.
+//! The text between two values that vary, rarely changing values included, is usually the same for
+//! many events. It is passed in one step by the [`PrefixPredictor`]. Unknown entries are set aside.
 
 use self::key_position::KeyPosition;
 use self::step_effect::{Span, StepEffect, phase_of};
@@ -15,17 +15,19 @@ mod key_position;
 mod step_effect;
 mod unknown_run;
 
-/// Values that are longer are not passed within a prefix, and not in one that is longer.
+/// The longest value and the longest prefix for which values are included in a prefix.
 const LONGEST_PASSED: usize = 32;
 const LONGEST_PREFIX: usize = 256;
 
-/// Reads events.
+/// Scans events, and remembers their layout between events.
+///
+/// A trace has one scanner, which owns the interned texts that events refer to.
 pub(super) struct EventScanner {
     pub(super) texts: Texts,
-    /// What the last event said beyond what is known.
+    /// The unknown entries of the last event.
     pub(super) rest: Rest,
     predictor: PrefixPredictor<StepEffect>,
-    /// The last prefix in the last event.
+    /// The last prefix of the last event.
     last: Prefix,
 }
 
@@ -39,7 +41,7 @@ impl EventScanner {
         }
     }
 
-    /// Passes the event whose opening brace comes next, and fills `event`.
+    /// Passes the next event, which starts with a brace, and fills `event`.
     #[inline]
     pub(super) fn scan<'w>(
         &mut self,
@@ -100,7 +102,7 @@ impl EventScanner {
                     event.arguments.clear();
                     self.rest.arguments.clear();
                     unknown = UnknownRun::default();
-                    // It is one argument, under the name that it has.
+                    // Arguments that are not an object are kept as one argument named `args`.
                     self.rest.arguments.extend_from_slice(b"\"args\":");
                     push_entries(&mut self.rest.arguments, value);
                 }
@@ -117,7 +119,7 @@ impl EventScanner {
         Ok(())
     }
 
-    /// Passes a prefix that did not come after `from` lately.
+    /// Passes a prefix that has not recently followed `from`.
     #[cold]
     fn walk(&mut self, cursor: &mut Cursor<'_>, from: Prefix) -> Scan<Prefix> {
         let begin = cursor.at();
@@ -138,7 +140,7 @@ impl EventScanner {
                     effect.open_arguments();
                     continue;
                 }
-                // The text up to here would also be that before a brace: it is not remembered.
+                // The text up to here could also precede a brace, so it is not remembered.
                 cursor.back_to(value_begin);
                 effect.key = key;
                 return Ok(self.predictor.hold(effect));
@@ -181,7 +183,7 @@ mod tests {
         let text = br#"{"args": {"correlation": 7, "correlation": 8, "x": {"name": 1}}, "tid": 1,
             "name": "a", "\u0070h": "\u0058", "tid": 2, "cat": "c"}"#;
         let mut scanner = EventScanner::new();
-        // The second time the prefixes are known.
+        // The prefixes are known in the second round.
         for _ in 0..2 {
             let event = scan(&mut scanner, text).unwrap();
             assert_eq!((event.phase, event.thread), (b'X', &b"2"[..]));

@@ -1,4 +1,4 @@
-//! Inputs of an operator as a trace shows them: four lists of one length, side by side.
+//! The inputs of an operator in a trace: four parallel lists.
 //!
 //! ```text
 //! "Input Dims": [[3,4],[]]  "Input type": ["float","Scalar"]  "Input Strides": [[4,1],[]]  "Concrete Inputs": ["","1"]
@@ -16,22 +16,22 @@ use crate::integers::integers_text;
 #[cfg(test)]
 mod tests;
 
-/// A list of numbers longer than this is not shown.
+/// The length above which a list of numbers is not shown.
 const LONGEST_LIST: usize = 30;
 
-/// The lists as the text of a trace, before they are understood; empty for one that is not there.
+/// The text of the lists, before it is interpreted. Missing lists are empty.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct RawInputs<'a> {
     pub(super) dims: &'a [u8],
     pub(super) types: &'a [u8],
     pub(super) strides: &'a [u8],
     pub(super) values: &'a [u8],
-    /// The types of the tensors in lists, which our own traces alone tell.
+    /// The types of the tensors in lists, which only our own traces contain.
     pub(super) list_types: &'a [u8],
 }
 
 impl RawInputs<'_> {
-    /// Encodes the inputs. Lists that cannot be understood, or are not there, add what they can.
+    /// Encodes the inputs, as far as the lists are present and valid.
     pub(super) fn encode(&self, encoder: &mut InputsEncoder) {
         let dims: Vec<Sizes> = parse(self.dims);
         let types: Vec<String> = parse(self.types);
@@ -54,8 +54,8 @@ impl RawInputs<'_> {
         }
     }
 
-    /// Returns of each list whether `inputs` tell it: the dims, the types, the strides, the values,
-    /// the types in lists.
+    /// Returns, for each list, whether `inputs` reproduce it: dims, types, strides, values, and
+    /// types in lists.
     pub(super) fn are_told(&self, inputs: InputsIter<'_>) -> [bool; 5] {
         let [values, types, strides, dims] = inputs_lists(inputs.clone()).map(|(_, list)| list);
         let list_types = list_types_argument(inputs);
@@ -70,7 +70,7 @@ impl RawInputs<'_> {
     }
 }
 
-/// Returns whether two JSON texts say the same.
+/// Returns whether two JSON texts are equivalent.
 fn is_same(raw: &[u8], shown: &str) -> bool {
     let without_spaces = raw.iter().filter(|byte| !byte.is_ascii_whitespace());
     let shown_bytes = shown.bytes().filter(|byte| !byte.is_ascii_whitespace());
@@ -85,8 +85,8 @@ pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
         .join(",")
 }
 
-/// Returns what was given by keyword as arguments of an event: texts, numbers, truth values and lists
-/// of texts, as torch writes them. A name that the format has a meaning for gets a prefix.
+/// Returns the keyword arguments of an operator as arguments of an event: texts, numbers, booleans
+/// and lists of texts, in torch's notation. A name that the format reserves gets a prefix.
 pub(crate) fn keyword_arguments(inputs: InputsIter<'_>) -> Vec<(String, String)> {
     let shown = inputs.keywords().into_iter().filter_map(|(name, value)| {
         let is_taken = ArgumentKey::of(name.as_bytes()) != ArgumentKey::Other;
@@ -118,8 +118,8 @@ fn keyword_json(value: &KeywordValue) -> Option<String> {
     }
 }
 
-/// Returns the types of the tensors in lists as one more argument: torch's four do not tell them.
-/// Empty where there is no such tensor.
+/// Returns the types of the tensors in lists as an extra argument, because torch's four lists do
+/// not contain them. `None` if there are no such tensors.
 pub(super) fn list_types_argument(inputs: InputsIter<'_>) -> Option<String> {
     let lists: Vec<String> = inputs
         .filter_map(|input| match input {
@@ -150,12 +150,13 @@ pub(crate) fn inputs_lists(inputs: InputsIter<'_>) -> [(&'static str, String); 4
     .map(|(key, items)| (key, format!("[{items}]")))
 }
 
-/// Returns the names that a trace has for the types of inputs; empty for what is not told apart.
+/// Returns the type names of inputs in a trace. The name is empty for types that a trace does not
+/// distinguish.
 pub fn input_types(inputs: InputsIter<'_>) -> Vec<&'static str> {
     inputs.map(|input| show(&input).kind).collect()
 }
 
-/// The dims or strides of a tensor, or of each tensor of a list.
+/// The dims or strides of a tensor, or of each tensor in a list.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Sizes {
@@ -214,7 +215,7 @@ fn is_tensor(dtype: DType, dims: &[i64]) -> bool {
     dtype != DType::Unknown || !dims.is_empty()
 }
 
-/// Of some strides, those that are missing are zero, so that no dim is lost for them.
+/// Missing strides become zero, so that no dim is lost.
 fn encode_tensor(
     encoder: &mut InputsEncoder,
     dtype: DType,

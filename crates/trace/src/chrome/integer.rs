@@ -1,20 +1,20 @@
-//! Integers as a trace writes them.
+//! Integers in the text of a trace.
 
 use crate::scan::decimal;
 
-/// Returns the integer of a JSON number, zero for other JSON and for what does not fit.
+/// Parses a JSON integer. Zero if it is not an integer or does not fit.
 #[inline]
 pub(super) fn number_of<T: TryFrom<i128> + Default>(raw: &[u8]) -> T {
     integer_of(raw).unwrap_or_default()
 }
 
-/// Returns the integer of a JSON number, if it is one and fits.
+/// Parses a JSON integer. `None` if it is not an integer or does not fit.
 #[inline]
 pub(super) fn integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
     if raw.is_empty() {
         return None;
     }
-    // Most are short, and need no wide numbers.
+    // Most are short and need no wide arithmetic.
     if raw.len() < 8
         && let Some(number) = decimal(raw)
     {
@@ -23,7 +23,7 @@ pub(super) fn integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
     longer_integer_of(raw)
 }
 
-/// Returns whether a JSON value is an integer, of any size.
+/// Returns whether a JSON value is an integer of any size.
 pub(super) fn is_integer(raw: &[u8]) -> bool {
     let digits = raw.strip_prefix(b"-").unwrap_or(raw);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)

@@ -1,9 +1,9 @@
-//! The keys that the reader of traces knows, of events and of their arguments.
+//! The keys of events and of their arguments that the reader knows.
 
 /// The keys of an event that the reader knows.
 pub const EVENT_KEYS: [&str; 8] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "args"];
 
-/// The keys of an event's arguments that the reader knows, in the order of `ArgumentKey`.
+/// The keys of event arguments that the reader knows, in the order of `ArgumentKey`.
 pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
     "Input Dims",
     "Input type",
@@ -34,20 +34,20 @@ pub const ARGUMENT_KEYS: [&str; ArgumentKey::Other as usize] = [
     "Ev Idx",
 ];
 
-/// What comes next in an event.
+/// The next element of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Key {
     /// The value of a field.
     Field(EventKey),
     /// The value of an argument.
     Argument(ArgumentKey),
-    /// Nothing: the event has ended.
+    /// The end of the event.
     #[default]
     End,
 }
 
 impl Key {
-    /// Returns whether its value is mostly that of the last event of the kind.
+    /// Returns whether the value rarely changes between events.
     pub(super) const fn is_steady(self) -> bool {
         match self {
             Self::Field(key) => matches!(
@@ -70,7 +70,7 @@ const STEADY: ArgumentKeys = ArgumentKeys::new(&[
     ArgumentKey::Other,
 ]);
 
-/// What a key of an event means.
+/// A known key of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EventKey {
     Phase,
@@ -100,7 +100,7 @@ impl EventKey {
     }
 }
 
-/// What a key of an event's arguments means.
+/// A known key of the arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum ArgumentKey {
@@ -111,7 +111,7 @@ pub(super) enum ArgumentKey {
     ListTypes,
     CallStack,
     CallFrom,
-    /// The last of those whose texts come again and again.
+    /// The last key whose values are interned.
     Name,
     Sequence,
     ForwardThread,
@@ -136,9 +136,9 @@ pub(super) enum ArgumentKey {
 }
 
 impl ArgumentKey {
-    /// How many keys have values that are kept as texts.
+    /// The number of keys whose values are interned.
     pub(super) const TEXTS: usize = Self::Name as usize + 1;
-    /// How many other keys are known.
+    /// The number of other known keys.
     pub(super) const VALUES: usize = Self::Other as usize - Self::TEXTS;
 
     const ALL: [Self; Self::Other as usize] = [
@@ -172,7 +172,7 @@ impl ArgumentKey {
     ];
 
     pub(super) fn of(text: &[u8]) -> Self {
-        // As Kineto wrote it of devices' work in 2021.
+        // Kineto's spelling for device work in 2021.
         let text = if text == b"external id" {
             b"External id"
         } else {
@@ -182,25 +182,25 @@ impl ArgumentKey {
         found.map_or(Self::Other, |index| Self::ALL[index])
     }
 
-    /// Returns whether its values are kept as texts, since they come again and again.
+    /// Returns whether the values are interned, because they repeat.
     #[inline]
     pub(super) const fn is_text(self) -> bool {
         (self as usize) < Self::TEXTS
     }
 
-    /// Returns the key as traces write it.
+    /// Returns the spelling of the key in traces.
     pub(super) fn name(self) -> &'static str {
         ARGUMENT_KEYS.get(self as usize).copied().unwrap_or("")
     }
 }
 
-/// A set of keys of arguments.
+/// A set of argument keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ArgumentKeys(u32);
 
 impl ArgumentKeys {
     pub(super) const NONE: Self = Self(0);
-    /// What an event was given.
+    /// The lists that describe inputs.
     pub(super) const INPUTS: Self = Self::new(&[
         ArgumentKey::Dims,
         ArgumentKey::Types,
@@ -208,7 +208,7 @@ impl ArgumentKeys {
         ArgumentKey::Values,
         ArgumentKey::ListTypes,
     ]);
-    /// What a profile always holds as it is, of those that can be said of a scope.
+    /// The keys of scopes whose values a profile always reproduces.
     pub(super) const SIMPLE: Self = Self::new(&[
         ArgumentKey::External,
         ArgumentKey::Correlation,
@@ -250,13 +250,13 @@ impl ArgumentKeys {
         self.0 == 0
     }
 
-    /// Returns those that are not in `other`.
+    /// Returns the keys that are not in `other`.
     #[inline]
     pub(super) const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    /// Returns those that are in `other` too.
+    /// Returns the keys that are also in `other`.
     #[inline]
     pub(super) const fn within(self, other: Self) -> Self {
         Self(self.0 & other.0)

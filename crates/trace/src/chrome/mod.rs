@@ -1,4 +1,4 @@
-//! Chrome traces, as torch's profiler writes them.
+//! Chrome's JSON traces in the dialect of torch's profiler: the reader and the writer.
 
 mod category;
 mod collect;

@@ -1,9 +1,8 @@
-//! Numbers that operators are given, as the texts of a trace: written as torch writes them, read into
-//! the words of inputs.
+//! Numeric inputs of operators in a trace: formatted like torch, and parsed into encoded inputs.
 
 use mindprof_model::InputsEncoder;
 
-/// A number, or the absence of one in a list.
+/// A number, or a missing element of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Number {
     Int(i64),
@@ -14,7 +13,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// Reads one.
+    /// Parses a number.
     pub(super) fn parse(text: &str) -> Option<Self> {
         match text {
             "True" => return Some(Self::Bool(true)),
@@ -27,7 +26,7 @@ impl Number {
         number.ok().or_else(|| parse_complex(text))
     }
 
-    /// Adds it to a list of inputs.
+    /// Adds the number to encoded inputs.
     pub(super) fn encode(self, encoder: &mut InputsEncoder) {
         match self {
             Self::Int(value) => encoder.int(value),
@@ -39,7 +38,7 @@ impl Number {
     }
 }
 
-/// Adds a list of numbers: of one kind if all of them are.
+/// Adds a list of numbers, which has one type if all its elements do.
 pub(super) fn encode_numbers(encoder: &mut InputsEncoder, numbers: &[Number]) {
     fn all<T>(numbers: &[Number], pick: impl Fn(Number) -> Option<T>) -> Option<Vec<T>> {
         numbers.iter().copied().map(pick).collect()
@@ -70,7 +69,8 @@ pub(super) fn encode_numbers(encoder: &mut InputsEncoder, numbers: &[Number]) {
     }
 }
 
-/// Reads what `complex_text` wrote. The sign between the two parts is the last that no exponent has.
+/// Parses the output of `complex_text`. The sign between the parts is the last one outside an
+/// exponent.
 fn parse_complex(text: &str) -> Option<Number> {
     let text = text.strip_suffix('j')?;
     let is_between =
@@ -80,7 +80,7 @@ fn parse_complex(text: &str) -> Option<Number> {
     Some(Number::Complex(real.parse().ok()?, imaginary.parse().ok()?))
 }
 
-/// Returns a complex number as both of its parts, the second with its sign.
+/// Formats a complex number as its two parts, the second with its sign.
 pub(super) fn complex_text(real: f64, imaginary: f64) -> String {
     let sign = if imaginary >= 0.0 { '+' } else { '-' };
     format!("{}{sign}{}j", float_text(real), float_text(imaginary.abs()))
@@ -90,7 +90,7 @@ pub(super) fn truth_text(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
 
-/// Returns a float with up to 17 significant digits, and a dot behind it when it is integral.
+/// Formats a float with up to 17 significant digits, and a trailing point if it is integral.
 pub(super) fn float_text(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string().to_lowercase();

@@ -1,7 +1,7 @@
-//! Reads a trace into a profile, in one pass over its text.
+//! Reads a Chrome trace into a part, in one pass over its text.
 //!
-//! Both forms are taken: an object with `traceEvents`, and the bare array of events. What is
-//! damaged is passed over and counted; only what is no trace at all is an error.
+//! Both forms are accepted: an object with `traceEvents`, and a bare array of events. Damaged parts
+//! are skipped and counted; only input that is not a trace at all is an error.
 
 use mindprof_model::{DeviceKind, LossCause};
 use rustc_hash::FxHashMap;
@@ -26,7 +26,7 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-/// Reads Chrome traces, as torch's profiler writes them.
+/// Reads Chrome traces, in the dialect of torch's profiler.
 pub(crate) struct ChromeReader;
 
 impl Reader for ChromeReader {
@@ -48,17 +48,17 @@ impl Reader for ChromeReader {
     }
 }
 
-/// A trace while it is read: the rest of its text, and what was collected so far.
+/// A trace being read: the rest of its text, and the events collected so far.
 struct TraceReading<'a> {
     source: Source<'a>,
     events: Events,
 }
 
-/// Which of the two forms a trace has.
+/// The two forms of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Object,
-    /// Its last bracket may be missing.
+    /// The closing bracket may be missing.
     Array,
 }
 
@@ -74,7 +74,7 @@ impl TraceReading<'_> {
         Ok(())
     }
 
-    /// Reads the object form: events under their key, facts about the whole trace under the others.
+    /// Reads the object form: the events under their key, and metadata under the others.
     fn read_object(&mut self) -> Result<()> {
         self.source.pass(1);
         let mut has_events = false;
@@ -101,7 +101,7 @@ impl TraceReading<'_> {
                     if fault.stop == Stop::More {
                         return Err(error);
                     }
-                    // What could not be read may begin with the very key that is looked for.
+                    // The unreadable part may begin with the very key that is searched for.
                     self.source.pass(1);
                     if !self.source.seek(entries::EVENTS_KEY)? {
                         return Err(error);
@@ -120,7 +120,7 @@ impl TraceReading<'_> {
         self.read_behind()
     }
 
-    /// Reads the events up to the closing bracket. Returns whether that was there.
+    /// Reads the events up to the closing bracket. Returns whether it was found.
     fn read_events(&mut self, form: Form) -> Result<bool> {
         let closed = loop {
             let (bytes, paused) = self.events.scan(self.source.window());
@@ -142,7 +142,7 @@ impl TraceReading<'_> {
             match self.source.more() {
                 Ok(true) => {}
                 Ok(false) => break false,
-                // One event that never ends takes nothing from those before it.
+                // One endless event does not invalidate those before it.
                 Err(Error::TooLong { .. }) if self.events.whole > 0 => {
                     self.events.damage(Repair::Malformed);
                     return Ok(false);
@@ -168,7 +168,7 @@ impl TraceReading<'_> {
         Ok(false)
     }
 
-    /// Looks whether anything stands behind the end.
+    /// Checks for text after the end.
     fn read_behind(&mut self) -> Result<()> {
         if self.source.peek()?.is_some() {
             self.events.damage(Repair::Malformed);
@@ -189,7 +189,7 @@ impl TraceReading<'_> {
             "mindprof" => serde_json::from_slice::<Mark>(value)
                 .unwrap_or_default()
                 .apply(collector),
-            // Said anew by whoever writes the profile.
+            // The writer adds these again.
             "schemaVersion" | "displayTimeUnit" | "traceName" => {}
             _ => {
                 let value = String::from_utf8_lossy(value);
@@ -200,18 +200,18 @@ impl TraceReading<'_> {
     }
 }
 
-/// What our own writer says about a profile beside torch's keys.
+/// The facts that our own writer adds to torch's keys.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Mark {
     lost: FxHashMap<String, u64>,
     #[serde(rename = "spare_tracks")]
     overflow_tracks: Vec<OverflowTrack>,
-    /// The kind of the devices by torch's number, where it is not CUDA.
+    /// The kind of the devices as torch's number, if it is not CUDA.
     device_type: Option<u64>,
 }
 
-/// A track that holds events of the thread `of`, apart because they cross others of it.
+/// An overflow track: it holds events of the thread `of` that cross others.
 #[derive(Deserialize)]
 struct OverflowTrack {
     pid: Value,

@@ -1,21 +1,22 @@
-//! Pieces of text that traces are made of.
+//! JSON strings and values, and the line of a stack frame.
 
-/// Returns a text as a JSON string, with its quotes. Control characters are escaped, letters of any
-/// language stay as they are.
+/// Formats a text as a JSON string with quotes. Control characters are escaped; letters of all
+/// languages are not.
 pub(crate) fn json_string(text: &str) -> String {
     serde_json::to_string(text).expect("every text is a JSON string")
 }
 
-/// Numbers of more digits are valid JSON, but Python, for one, refuses to read them.
+/// The largest number of digits in a number. More are valid JSON, but Python, for one, refuses to
+/// parse them.
 const MOST_DIGITS: usize = 4_000;
 
-/// Returns whether a text is JSON that every reader takes.
+/// Returns whether a text is JSON that every parser accepts.
 pub(crate) fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
         && (text.len() <= MOST_DIGITS || !has_endless_number(text))
 }
 
-/// Returns whether JSON holds a number of too many digits, outside of its texts.
+/// Returns whether JSON contains a number with too many digits, outside its strings.
 fn has_endless_number(json: &str) -> bool {
     let (mut is_inside, mut is_escaped, mut digits) = (false, false, 0);
     json.bytes().any(|byte| {
@@ -31,7 +32,7 @@ fn has_endless_number(json: &str) -> bool {
     })
 }
 
-/// Returns a text as it is if it is JSON that every reader takes, else as a JSON string.
+/// Returns a text unchanged if it is JSON that every parser accepts, else as a JSON string.
 pub fn json_value(text: &str) -> String {
     if is_json(text) {
         text.into()
@@ -40,8 +41,7 @@ pub fn json_value(text: &str) -> String {
     }
 }
 
-/// Returns the line of a frame, `file.py:12` of `file.py(12): function`; nothing for what is no such
-/// frame.
+/// Returns the line of a frame: `file.py:12` for `file.py(12): function`. `None` for other texts.
 pub(super) fn call_place(frame: &str) -> Option<String> {
     let (place, _) = frame.rsplit_once("): ")?;
     let (file, line) = place.rsplit_once('(')?;

@@ -1,20 +1,21 @@
-//! Times in a trace: decimal microseconds with three digits after the dot, since a base time.
+//! Times in a trace: decimal microseconds with three decimals, relative to a base time.
 //!
-//! They are read and written as text: a 64-bit float cannot hold the nanoseconds of a date.
+//! They are parsed and formatted as text, because a 64-bit float cannot represent the nanoseconds
+//! of a date.
 
 use crate::scan::{Cursor, Scan, decimal};
 
-/// The length of the interval that base times are the starts of, in seconds: three months.
+/// The length in seconds of the intervals whose starts are base times: three months.
 const INTERVAL_SECONDS: u64 = 7_889_238;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// Returns the start of the interval that a time since the Unix epoch lies in.
+/// Returns the start of the interval that contains a time since the Unix epoch.
 pub(super) const fn base_ns(unix_ns: u64) -> u64 {
     let interval_ns = INTERVAL_SECONDS * NANOS_PER_SECOND;
     unix_ns / interval_ns * interval_ns
 }
 
-/// What the JSON text of a time says.
+/// The time that a JSON value states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stated {
     /// A number, in nanoseconds.
@@ -23,12 +24,12 @@ pub(super) enum Stated {
     NanosInText(i64),
     /// `NaN` or `Infinity`, with or without quotes.
     NotANumber,
-    /// No time that can be told in nanoseconds.
+    /// No time that fits into nanoseconds.
     Nothing,
 }
 
 impl Stated {
-    /// Passes the value that comes next and reads it.
+    /// Passes the next value and parses it.
     #[inline]
     pub(super) fn scan(cursor: &mut Cursor<'_>) -> Scan<Self> {
         match cursor.thousandths() {
@@ -37,7 +38,7 @@ impl Stated {
         }
     }
 
-    /// Reads the JSON text of decimal microseconds.
+    /// Parses decimal microseconds.
     pub(super) fn read(raw: &[u8]) -> Self {
         if let Some(nanoseconds) = parse_plain(raw) {
             return Self::Nanos(nanoseconds);
@@ -60,8 +61,7 @@ impl Stated {
     }
 }
 
-/// As [`parse_microseconds`], of what nearly every time looks like: digits, and at most three after
-/// a dot.
+/// Does the same as [`parse_microseconds`] for the usual form: digits, with at most three decimals.
 fn parse_plain(raw: &[u8]) -> Option<i64> {
     const MOST_DIGITS: usize = 15;
     let (whole, fraction, scale) = match raw {
@@ -77,9 +77,9 @@ fn parse_plain(raw: &[u8]) -> Option<i64> {
     Some(nanoseconds as i64)
 }
 
-/// Returns the nanoseconds of decimal microseconds, rounded to the nearest one.
+/// Parses decimal microseconds into nanoseconds, rounded to the nearest one.
 ///
-/// Takes what JSON takes as a number.
+/// Accepts every JSON number.
 fn parse_microseconds(text: &str) -> Option<i64> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

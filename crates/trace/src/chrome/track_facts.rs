@@ -1,21 +1,23 @@
-//! What a trace says of processes and threads: what a writer finds by itself, and what is kept
-//! because it says something else.
+//! Names and sort positions of processes and threads: those that a writer derives by itself, and
+//! those that are kept because a trace stated something else.
 
 use mindprof_model::{DeviceKind, PassthroughKind, Profile, StringTable, Thread};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// Where a device's processes are put below those of the host.
+/// The sort position of a device's process, below those of the CPU.
 const DEVICE_SORT_INDEX: i64 = 5_000_000;
 
-/// What was said of a thread and its process, as far as a writer would say something else.
+/// The facts about a thread and its process that a writer would not derive by itself.
+///
+/// The reader keeps them as JSON text in the part, and both writers apply them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct TrackFacts {
-    /// The text that the process has instead of a number.
+    /// The text that the process has in place of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pid: Option<String>,
-    /// The text that the thread has instead of a number.
+    /// The text that the thread has in place of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tid: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,7 +33,7 @@ pub(crate) struct TrackFacts {
 }
 
 impl TrackFacts {
-    /// Forgets what a writer would say by itself.
+    /// Drops the facts that a writer would derive by itself.
     pub(super) fn forget_found(&mut self, found: &Self) {
         let forget = |said: &mut Option<String>, found: &Option<String>| {
             if said == found {
@@ -50,7 +52,7 @@ impl TrackFacts {
         forget(&mut self.thread_sort_index, &found.thread_sort_index);
     }
 
-    /// Takes from `found` what is not said.
+    /// Fills missing facts from `found`.
     pub(super) fn or(self, found: Self) -> Self {
         Self {
             pid: self.pid.or(found.pid),
@@ -63,7 +65,7 @@ impl TrackFacts {
         }
     }
 
-    /// Reads what is kept as text; what is no such text says nothing.
+    /// Parses facts kept as text. Invalid text yields no facts.
     pub(super) fn from_text(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
@@ -73,7 +75,7 @@ impl TrackFacts {
     }
 }
 
-/// Returns what is said of each thread: what the profile keeps, else what is found.
+/// Returns the facts about each thread: those kept in the profile, else those derived.
 pub(crate) fn facts_of(profile: &Profile) -> Vec<TrackFacts> {
     let (threads, passthrough) = (profile.threads(), profile.passthrough());
     let found = FoundFacts::new(profile.strings(), threads);
@@ -87,16 +89,17 @@ pub(crate) fn facts_of(profile: &Profile) -> Vec<TrackFacts> {
     (0..threads.len()).map(of_thread).collect()
 }
 
-/// Finds what a writer says of tracks by itself.
+/// Derives the facts about tracks.
 ///
-/// A device may have the number of a process, and its stream that of a thread: the host's come
-/// first.
+/// A device may have the number of a process, and a stream that of a thread; CPU threads take
+/// precedence.
 pub(super) struct FoundFacts<'a> {
     strings: &'a StringTable,
     threads: &'a [Thread],
-    /// The thread that a process is named after: its main thread, or the one with the least number.
+    /// The thread that each process is named after: its main thread, or the one with the lowest
+    /// number.
     main: FxHashMap<u64, usize>,
-    /// Of the threads with the same numbers, the one that they are named after.
+    /// The thread that lends its name to all threads with the same numbers.
     first: FxHashMap<(u64, u64), usize>,
 }
 
@@ -129,7 +132,7 @@ impl<'a> FoundFacts<'a> {
         }
     }
 
-    /// Returns what is said of the thread at `index`, which may have a text for its number.
+    /// Returns the facts about the thread at `index`, which may have a text in place of its number.
     pub(super) fn of(&self, index: usize, tid: Option<&str>) -> TrackFacts {
         let thread = &self.threads[index];
         let thread = &self.threads[self.first[&(thread.process, thread.native)]];

@@ -1,7 +1,7 @@
 //! Writes a profile as a Chrome trace, in the layout of torch's own.
 //!
-//! Whatever events share is made into JSON once; an event is put together from those pieces and its
-//! numbers, without the machinery of formatting.
+//! Everything that events share is converted to JSON once. An event is assembled from these pieces
+//! and its numbers, without `std::fmt`.
 
 use std::io::Write;
 
@@ -36,21 +36,24 @@ mod text;
 mod tracks;
 mod window;
 
-/// What a trace file says beside the profile, and what it leaves out of it.
+/// Options for writing a trace: extra metadata, and what to leave out.
+///
+/// The defaults write the whole profile in the order of time.
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
-    /// Facts for the top of the file, after those of the profile; of two with one key, these win.
+    /// Metadata for the top of the file, after that of the profile. On equal keys, these values
+    /// win.
     pub metadata: Metadata,
-    /// Events of these categories are not written.
+    /// The categories whose events are not written.
     pub leave_out: Vec<Category>,
-    /// Arrows from forward operators to their backward nodes are not written.
+    /// Whether to leave out flow events from forward operators to their autograd nodes.
     pub leave_out_forward_arrows: bool,
-    /// In which order events are written.
+    /// The order in which events are written.
     pub order: EventOrder,
 }
 
 impl TraceOptions {
-    /// Returns the facts for the top of a file: those of the profile, then those of the file.
+    /// Returns the metadata for the top of a file: the profile's, then the file's.
     pub(crate) fn facts(&self, profile: &Profile) -> Metadata {
         let mut facts = profile.metadata().clone();
         for (key, value) in self.metadata.iter() {
@@ -60,18 +63,18 @@ impl TraceOptions {
     }
 }
 
-/// Writes `profile` as a trace that calls itself `trace_name`.
+/// Writes `profile` as a trace named `trace_name`.
 ///
 /// # Errors
-/// When `out` does not take the bytes.
+/// If `out` cannot be written to.
 pub fn write_trace(profile: &Profile, trace_name: &str, out: impl Write) -> Result<()> {
     write_trace_with(profile, trace_name, &TraceOptions::default(), out)
 }
 
-/// As [`write_trace`], with options.
+/// Writes a trace as [`write_trace`] does, with options.
 ///
 /// # Errors
-/// When `out` does not take the bytes.
+/// If `out` cannot be written to.
 pub fn write_trace_with(
     profile: &Profile,
     trace_name: &str,
@@ -109,7 +112,7 @@ pub fn write_trace_with(
     Ok(out.flush()?)
 }
 
-/// Puts the text of a trace together.
+/// Assembles the text of a trace.
 struct Writer<'a> {
     profile: &'a Profile,
     base_ns: u64,
@@ -143,7 +146,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Goes back to the first event.
+    /// Returns to the first event.
     fn begin_group(&mut self) {
         self.passthrough.rewind();
         self.roles.rewind();
@@ -181,8 +184,8 @@ impl<'a> Writer<'a> {
                 self.text.push(",\"args\":{");
                 let are_told = self.push_python_numbers(event, passthrough);
                 self.push_links(id);
-                // Callers that are told by number need no names: of deep calls these would take room
-                // by the square of the depth.
+                // Callers that are given by number need no names, which would take up space
+                // quadratic in the depth of the stack.
                 if !(are_told && self.json.is_deep(event.stack)) {
                     self.text.push(self.json.stack(event.stack));
                 }
@@ -203,7 +206,7 @@ impl<'a> Writer<'a> {
                 self.text.push("\"Ev Idx\":");
                 self.text.push_number(id.to_raw());
             }
-            // As in torch's traces, what was not recorded in the program has none.
+            // As in torch's traces, events that were not recorded in the program have none.
             Category::Runtime | Category::Kernel | Category::DeviceAnnotation | Category::Other => {
                 self.text.pop_comma();
             }
@@ -216,7 +219,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the beginning of a moment, or of an event of a category that profiles do not know.
+    /// Writes the start of an instant event, or of an event with an unknown category.
     fn push_foreign_head(&mut self, category: &str, event: &Event) {
         let is_moment = event.flags.contains(Flags::INSTANT);
         let phase = if is_moment { "i" } else { "X" };
@@ -228,7 +231,7 @@ impl<'a> Writer<'a> {
         self.text.push(&json_string(self.profile.name(event)));
     }
 
-    /// Writes an end of an arrow.
+    /// Writes one end of a flow.
     fn push_flow_end(&mut self, end: FlowEnd, id: EventId, event: &Event) {
         let name = match end.kind {
             FlowKind::Backward => "fwdbwd",
@@ -253,7 +256,7 @@ impl<'a> Writer<'a> {
         self.text.push("}");
     }
 
-    /// Writes the arguments that operators and annotations have, each with a comma after it.
+    /// Writes the arguments of operators and annotations, each followed by a comma.
     fn push_scope_arguments(&mut self, id: EventId, event: &Event, passthrough: EventPassthrough) {
         let links = self.profile.links(id).unwrap_or_default();
         let external = if links.external == 0 {
@@ -273,7 +276,7 @@ impl<'a> Writer<'a> {
         }
         if let Some(sequence) = event.sequence() {
             let forward = self.flows.forward_thread(self.profile, id);
-            // Zero would say that it is no backward node.
+            // Zero would mean that it is not an autograd node.
             let forward = match forward {
                 Some(ForwardThread::Unknown) => ForwardThread::Elsewhere,
                 Some(told) => told,
@@ -295,7 +298,7 @@ impl<'a> Writer<'a> {
         self.text.push(self.json.stack(event.stack));
     }
 
-    /// Writes by which numbers a device's work is tied to the host's.
+    /// Writes the correlation ids that tie device work to CPU events.
     fn push_links(&mut self, id: EventId) {
         let Some(links) = self.profile.links(id) else {
             return;

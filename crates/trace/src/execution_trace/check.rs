@@ -1,4 +1,4 @@
-//! Reads an execution trace back and says what is wrong with it.
+//! Parses an execution trace and reports its faults.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,22 +14,24 @@ use super::{PROCESS_NODE, SCHEMA, THREAD_NODE};
 use crate::error::Result;
 use crate::files::FileError;
 
-/// How much of a file is looked at to see what it is.
+/// The number of bytes of a file that are needed to recognize the format.
 const HEAD_BYTES: usize = 256;
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What was found in an execution trace.
+/// The contents and faults of an execution trace.
+///
+/// `mindprof verify` prints it, for traces of torch as well as our own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecutionTraceCheck {
-    /// How many nodes there are, those of the process and its threads included.
+    /// The number of nodes, including those of the process and its threads.
     pub nodes: usize,
-    /// How many threads there are.
+    /// The number of threads.
     pub threads: usize,
-    /// How many different tensors there are.
+    /// The number of distinct tensors.
     pub tensors: usize,
-    /// How many events the writer said that it lost.
+    /// The number of events that the writer reported as lost.
     pub lost: u64,
-    /// What is wrong, by what it is, with how often.
+    /// The faults, each with the number of its occurrences.
     pub faults: BTreeMap<String, usize>,
 }
 
@@ -65,10 +67,11 @@ struct Attribute {
     value: Value,
 }
 
-/// Checks the execution trace in a file, compressed or not; none if the file is none.
+/// Checks the execution trace in a file, which may be compressed. Returns `None` if the file is not
+/// an execution trace.
 ///
 /// # Errors
-/// When the file cannot be read or is no JSON of this form; the error names the file.
+/// If the file cannot be read or is not JSON of this form. The error names the file.
 pub fn check_execution_trace_file(path: &Path) -> Result<Option<ExecutionTraceCheck>> {
     let read = || -> Result<Option<ExecutionTraceCheck>> {
         let mut file = BufReader::new(File::open(path)?);
@@ -91,7 +94,7 @@ pub fn check_execution_trace_file(path: &Path) -> Result<Option<ExecutionTraceCh
     read().map_err(|error| error.at(path))
 }
 
-/// Tells an execution trace by its first key.
+/// Recognizes an execution trace by its first key.
 fn is_execution_trace(head: &[u8]) -> bool {
     let text: String = String::from_utf8_lossy(head)
         .chars()
@@ -105,10 +108,10 @@ fn is_execution_trace(head: &[u8]) -> bool {
     })
 }
 
-/// Checks an execution trace from its bytes.
+/// Checks an execution trace.
 ///
 /// # Errors
-/// When the bytes are no JSON of this form.
+/// If the bytes are not JSON of this form.
 pub fn check_execution_trace(bytes: &[u8]) -> Result<ExecutionTraceCheck> {
     let document: Document = serde_json::from_slice(bytes)
         .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))?;

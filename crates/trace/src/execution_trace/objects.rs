@@ -1,13 +1,15 @@
-//! The numbers of nodes, tensors and storages: one count for all of them, in the order in which
-//! they are first seen.
+//! The ids of nodes, tensors and storages, from one counter in the order of first use.
 //!
-//! A storage is known by where it lies from its allocation to its release, a tensor by the storage
-//! and how it looks at it: two views of the same elements in the same layout are one tensor.
+//! A storage is identified by its address between allocation and free, a tensor by its storage and
+//! view: two views of the same elements in the same layout are one tensor.
 
 use mindprof_model::DType;
 use rustc_hash::FxHashMap;
 
-/// Gives out numbers.
+/// Assigns ids to nodes, tensors and storages.
+///
+/// The writer walks the recording in the order of time, so that an address whose storage was freed
+/// gets a new id when it is used again.
 #[derive(Debug)]
 pub(super) struct Objects {
     next: u64,
@@ -20,7 +22,7 @@ struct Storage {
     tensors: FxHashMap<(DType, Box<[u64]>, u64), u64>,
 }
 
-/// How a tensor looks at its storage.
+/// The view of a tensor onto its storage.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub(super) dtype: DType,
@@ -30,7 +32,7 @@ pub(super) struct View<'a> {
 }
 
 impl Objects {
-    /// Begins to count at `first`.
+    /// Creates a counter that starts at `first`.
     pub(super) fn from(first: u64) -> Self {
         Self {
             next: first,
@@ -38,13 +40,13 @@ impl Objects {
         }
     }
 
-    /// Returns the next number.
+    /// Returns the next id.
     pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
-    /// Returns the numbers of a tensor and of its storage.
+    /// Returns the ids of a tensor and of its storage.
     pub(super) fn tensor(&mut self, address: u64, view: View<'_>) -> (u64, u64) {
         let layout: Box<[u64]> = view.dims.iter().chain(view.strides).copied().collect();
         let key = (view.dtype, layout, view.offset);
@@ -64,7 +66,7 @@ impl Objects {
         (tensor, storage.id)
     }
 
-    /// Forgets what lies at an address, which is given back.
+    /// Forgets the storage at an address that was freed.
     pub(super) fn release(&mut self, address: u64) {
         self.storages.remove(&address);
     }

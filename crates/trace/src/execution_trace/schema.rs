@@ -1,7 +1,7 @@
-//! The signatures of operators, by which a trace says what an argument is.
+//! The signatures of operators, which give the names and types of arguments.
 //!
-//! `schemas.txt` lists those of the operators that the embedded runtime has, one a line, in the
-//! writing of operator registries; `tools/operator_schemas.py` makes it.
+//! `schemas.txt` lists those of the embedded runtime's operators, one per line in the notation of
+//! torch's operator registry; `tools/operator_schemas.py` generates it.
 
 use std::sync::LazyLock;
 
@@ -11,20 +11,20 @@ use rustc_hash::FxHashMap;
 /// The signature of one overload of an operator.
 #[derive(Debug)]
 pub(super) struct Schema {
-    /// As it is written.
+    /// The text of the signature.
     pub(super) text: &'static str,
     arguments: Vec<&'static str>,
     results: &'static str,
 }
 
-/// What an operator returns, as far as its signature tells.
+/// The result of an operator, as far as its signature states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Returns {
-    /// The tensor that it was given at this place, written to.
+    /// The tensor at this position of the inputs, modified in place.
     Written(usize),
-    /// A tensor that may show elements of the one at this place.
+    /// A tensor that may be a view of the input at this position.
     ViewOf(usize),
-    /// One tensor or several.
+    /// One or more tensors.
     Tensors,
     /// A list of tensors.
     TensorList,
@@ -46,7 +46,7 @@ static SCHEMAS: LazyLock<FxHashMap<&'static str, Vec<Schema>>> = LazyLock::new(|
 });
 
 impl Schema {
-    /// Returns the signature of the overload that takes these inputs.
+    /// Returns the signature of the overload that accepts these inputs.
     pub(super) fn find(name: &str, inputs: &[Input<'_>]) -> Option<&'static Self> {
         let overloads = SCHEMAS.get(name)?;
         overloads.iter().find(|schema| schema.takes(inputs))
@@ -69,7 +69,7 @@ impl Schema {
             && (self.arguments.iter().zip(inputs)).all(|(argument, input)| fits(argument, input))
     }
 
-    /// Returns what the operator returns.
+    /// Returns the kind of result.
     pub(super) fn returns(&self) -> Returns {
         let results = self.results;
         if let Some(alias) = alias_of(results) {
@@ -89,7 +89,7 @@ impl Schema {
     }
 }
 
-/// Returns the alias that a type is marked with: `a!` of `Tensor(a!) self`.
+/// Returns the alias annotation of a type: `a!` of `Tensor(a!) self`.
 fn alias_of(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("Tensor(")?;
     let (alias, _) = rest.split_once(')')?;
@@ -97,7 +97,7 @@ fn alias_of(text: &str) -> Option<&str> {
     Some(alias)
 }
 
-/// Splits arguments at the commas that are in no bracket.
+/// Splits arguments at the commas outside brackets.
 fn split(arguments: &'static str) -> Vec<&'static str> {
     let mut parts = Vec::new();
     let (mut begin, mut depth) = (0, 0);
@@ -117,7 +117,7 @@ fn split(arguments: &'static str) -> Vec<&'static str> {
     parts
 }
 
-/// Returns whether an input can be what an argument like `SymInt[2]? size=None` says.
+/// Returns whether an input can be the argument of a declaration such as `SymInt[2]? size=None`.
 fn fits(argument: &str, input: &Input<'_>) -> bool {
     let kind = argument.split(' ').next().unwrap_or_default();
     let (kind, is_optional) = match kind.strip_suffix('?') {
@@ -127,7 +127,7 @@ fn fits(argument: &str, input: &Input<'_>) -> bool {
     let is_list = kind.ends_with(']');
     let base = kind.split(['(', '[', '?']).next().unwrap_or_default();
     match input {
-        // Lists that are too long are left out, too.
+        // Lists that are too long are recorded this way, too.
         Input::Other => is_optional || is_list,
         Input::Device => base == "Device",
         Input::Tensor { .. } => base == "Tensor" && !is_list,

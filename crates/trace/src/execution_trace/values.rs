@@ -1,4 +1,4 @@
-//! Inputs and results of a node, as four lists side by side: values, shapes, types, strides.
+//! The inputs and results of a node, as four parallel lists: values, shapes, types and strides.
 
 use mindprof_model::{Input, InputsIter};
 
@@ -11,7 +11,7 @@ pub(super) struct Values {
     rows: Vec<Value>,
 }
 
-/// One input or result, as JSON; the type without its quotes.
+/// One input or result as JSON, except for the type, which has no quotes.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
     text: String,
@@ -21,7 +21,7 @@ pub(super) struct Value {
 }
 
 impl Values {
-    /// Shows inputs, whose tensors lie in the storages at these addresses.
+    /// Formats inputs, whose tensors have storages at these addresses.
     pub(super) fn of(inputs: InputsIter<'_>, addresses: &[u64], objects: &mut Objects) -> Self {
         let mut addresses = addresses.iter().copied();
         let rows = inputs.map(|input| show(&input, &mut addresses, objects));
@@ -30,22 +30,22 @@ impl Values {
         }
     }
 
-    /// Makes the lists of one value.
+    /// Creates the lists for one value.
     pub(super) fn one(value: Value) -> Self {
         Self { rows: vec![value] }
     }
 
-    /// Makes the values the items of one list.
+    /// Turns the values into the items of a single list.
     pub(super) fn into_list(self) -> Self {
         Self::one(list(&self.rows))
     }
 
-    /// Returns the value at a place.
+    /// Returns the value at a position.
     pub(super) fn at(&self, place: usize) -> Option<&Value> {
         self.rows.get(place)
     }
 
-    /// Returns whether there are none.
+    /// Returns whether there are no values.
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -109,7 +109,7 @@ fn show(
         Input::Int(value) => plain("Int", value.to_string()),
         Input::Float(value) => plain("Double", float_text(*value)),
         Input::Bool(value) => plain("Bool", value.to_string()),
-        // As torch has it, without its value.
+        // torch, too, leaves the value out.
         Input::Complex { .. } => plain("ComplexDouble", "\"<ComplexDouble>\"".to_owned()),
         Input::IntList(words) => list(
             &words
@@ -158,7 +158,7 @@ fn compact(words: &[u64]) -> String {
     integers_text(words).replace(' ', "")
 }
 
-/// What JSON has no number for is a text.
+/// Floats that JSON cannot represent are written as strings.
 fn float_text(value: f64) -> String {
     if value.is_finite() {
         format!("{value:?}")

@@ -1,4 +1,4 @@
-//! Writes a recording as an execution trace: nodes in the order in which they ended, each with its
+//! Writes a recording as an execution trace: the nodes in the order of their ends, each with its
 //! parent, and the process last.
 
 use std::io::Write;
@@ -16,28 +16,30 @@ use crate::chrome::json_string;
 use crate::error::Result;
 use crate::files::write_file;
 
-/// The number of the node that stands for the process, and the one behind it.
+/// The id of the process node, and the next one.
 const PROCESS: u64 = 1;
 const FIRST_FREE: u64 = 2;
 
-/// What a trace says about itself.
+/// The facts at the top of an execution trace.
+///
+/// The observer of the Python package measures them and passes them on.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutionTraceOptions {
-    /// The number of the process.
+    /// The process id.
     pub process: u32,
-    /// The local time at which it began, for people.
+    /// The local start time, for people.
     pub time: String,
-    /// When it began, in milliseconds of a clock of the machine.
+    /// The start time in milliseconds of a monotonic clock.
     pub start_ms: u64,
-    /// When it ended, by the same clock.
+    /// The end time by the same clock.
     pub finish_ms: u64,
 }
 
-/// Writes a recording that kept inputs, memory and results as an execution trace; without one, a
-/// trace of nothing. As [`write_file`] does.
+/// Writes a recording with inputs, memory and results as an execution trace, like [`write_file`].
+/// Without a recording, the trace is empty.
 ///
 /// # Errors
-/// When the file cannot be written; the error names it.
+/// If the file cannot be written. The error names it.
 pub fn write_execution_trace_file(
     profile: Option<&Profile>,
     options: &ExecutionTraceOptions,
@@ -70,12 +72,12 @@ fn write_execution_trace(
     Ok(())
 }
 
-/// A node that has begun, and what is known of it by its end.
+/// An open node, with the facts that are written at its end.
 #[derive(Clone, Debug, Default)]
 struct Node {
     id: u64,
     parent: u64,
-    /// The count of scopes when it began; zero for processes and threads.
+    /// The number of scopes before it; zero for processes and threads.
     place: u64,
     forward_parent: u64,
     sequence: i64,
@@ -85,11 +87,11 @@ struct Node {
     schema: Option<&'static Schema>,
     inputs: Values,
     outputs: Values,
-    /// What the operator inside of it that ended last returned.
+    /// The results of the operator inside it that ended last.
     last_outputs: Values,
 }
 
-/// The number of the kind of scope of users, processes and threads.
+/// The scope kind of user ranges, processes and threads.
 const USER_SCOPE: u8 = 7;
 
 impl Node {
@@ -111,7 +113,7 @@ impl Node {
         }
     }
 
-    /// Settles what it returned.
+    /// Determines the results of the node.
     fn finish(&mut self) {
         let Some(schema) = self.schema else {
             return;
@@ -125,13 +127,13 @@ impl Node {
             _ if !own.is_empty() => own,
             Returns::Written(place) => input(place).unwrap_or_default(),
             Returns::ViewOf(place) if last.is_empty() => input(place).unwrap_or_default(),
-            // An operator that is made of others returns what the last of them did.
+            // A composed operator returns the results of its last operator.
             Returns::Tensors | Returns::TensorList | Returns::ViewOf(_) => last,
         };
     }
 }
 
-/// The threads of a trace: their nodes, and which scopes are open.
+/// The threads of a trace, with their nodes and open scopes.
 #[derive(Default)]
 struct Threads {
     numbers: FxHashMap<ThreadId, u64>,
@@ -140,7 +142,7 @@ struct Threads {
 }
 
 impl Threads {
-    /// Returns the innermost open node of the thread with this number.
+    /// Returns the innermost open node of a thread.
     fn innermost(&self, number: u64) -> u64 {
         let index = (number as usize).wrapping_sub(1);
         let open = self.open.get(index).and_then(|open| open.last());
@@ -157,7 +159,7 @@ struct Writer<'a> {
     objects: Objects,
     threads: Threads,
     scopes: u64,
-    /// How many memory records were passed.
+    /// The number of memory records processed.
     memory: usize,
 }
 
@@ -200,7 +202,7 @@ impl<'a> Writer<'a> {
             ..Node::default()
         };
         match event.scope {
-            // The scope around a backward node is told by the number of that node alone.
+            // The scope around an autograd node is represented by that node alone.
             ScopeKind::Function if self.is_linked(id) => {}
             ScopeKind::Function => node.sequence = event.sequence().map_or(-1, i64::from),
             ScopeKind::User => node.scope = USER_SCOPE,
@@ -242,7 +244,7 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Returns the number of a thread, whose node is written at first sight.
+    /// Returns the id of a thread. Its node is written when it is first used.
     fn thread(&mut self, thread: ThreadId) -> Result<u64> {
         if let Some(&number) = self.threads.numbers.get(&thread) {
             return Ok(number);
@@ -262,8 +264,8 @@ impl<'a> Writer<'a> {
         links.forward_thread() != ForwardThread::Unknown
     }
 
-    /// Returns the number of the thread that a backward node's forward operator ran on; that of a
-    /// leaf, which has none, is its own.
+    /// Returns the thread of an autograd node's forward operator, or its own thread for a leaf,
+    /// which has none.
     fn forward_thread(&self, id: EventId, own: u64) -> u64 {
         let links = self.profile.links(id).unwrap_or_default();
         match links.forward_thread() {
@@ -276,7 +278,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Forgets the storages that were given back before a moment.
+    /// Forgets the storages that were freed before a time.
     fn pass_memory(&mut self, before_ns: u64) {
         let memory = self.profile.memory();
         while self.memory < memory.len() && memory.time(self.memory).0 < before_ns {

@@ -1,5 +1,4 @@
-//! How the bytes of a file are compressed: what the end of its name says, and how much work is spent
-//! on it.
+//! Compression of files: the format that a file name selects, and the effort to spend.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -8,23 +7,26 @@ use std::path::Path;
 use super::gzip::write_gzip;
 use super::zstd::write_zstd;
 
-/// How much is given to the system at once: with less, calls of it are what a long file costs.
+/// The size of writes to the system. With smaller ones, system calls dominate the time of a long
+/// file.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// How the bytes of a file are compressed.
+/// A compression format.
+///
+/// Writers choose it by the ending of the file name, readers by the magic number of the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// By gzip.
+    /// The gzip format.
     Gzip,
-    /// By zstd.
+    /// The zstd format.
     Zstd,
 }
 
 impl Compression {
-    /// Every way.
+    /// All formats.
     pub const ALL: [Self; 2] = [Self::Gzip, Self::Zstd];
 
-    /// Returns how names of files end that are compressed so.
+    /// Returns the ending of file names in this format.
     pub const fn ending(self) -> &'static str {
         match self {
             Self::Gzip => ".gz",
@@ -32,12 +34,12 @@ impl Compression {
         }
     }
 
-    /// Returns what the end of a name says, in letters of any case.
+    /// Returns the format that the ending of a file name selects, ignoring case.
     pub fn of(path: &Path) -> Option<Self> {
         Self::split(&path.to_string_lossy().to_ascii_lowercase()).1
     }
 
-    /// Takes the end off a name in small letters, and returns what it says.
+    /// Splits the ending off a lower-case file name, and returns the format it selects.
     pub fn split(name: &str) -> (&str, Option<Self>) {
         let found = Self::ALL.into_iter().find_map(|compression| {
             let rest = name.strip_suffix(compression.ending())?;
@@ -56,22 +58,25 @@ impl fmt::Display for Compression {
     }
 }
 
-/// What compression is to save.
+/// The effort to spend on compression.
+///
+/// It selects the gzip level; zstd has only one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// Time: for who waits while a program is recorded.
+    /// Compress quickly, because a recorded program is waiting.
     #[default]
     Fast,
-    /// Room: a trace that is written again is not to be larger than it was, and torch's are as small
-    /// as gzip makes them.
+    /// Compress well: a trace that is written again must not grow, and torch writes its own at the
+    /// best level of gzip.
     Small,
 }
 
-/// Writes what `write` writes to `out`, compressed or not, and sees it off. Returns what `write`
-/// returns, and how many bytes `out` was given.
+/// Compresses the output of `write` into `out`, and flushes it.
+///
+/// Returns the value of `write` and the number of bytes that `out` received.
 ///
 /// # Errors
-/// When `write` fails or `out` does not take the bytes.
+/// If `write` fails or `out` cannot be written to.
 pub fn write_compressed<T, E: From<io::Error>>(
     out: impl Write,
     compression: Option<Compression>,
@@ -88,7 +93,7 @@ pub fn write_compressed<T, E: From<io::Error>>(
     Ok((made, counted.get_ref().bytes))
 }
 
-/// Counts the bytes that go through it.
+/// Counts the bytes written through it.
 struct Counted<W> {
     out: W,
     bytes: u64,

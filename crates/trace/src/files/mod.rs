@@ -7,7 +7,6 @@
 mod compression;
 mod gzip;
 mod part_file;
-mod part_name;
 mod whole_file;
 mod zstd;
 

@@ -1,182 +1,220 @@
-//! A file while it is written: without a name where the system knows such files, so that nothing is
-//! left of it however the process ends; elsewhere under a hidden name beside its place.
+//! Files while they are being written, on the `tempfile` crate.
+//!
+//! On Linux a part is an unnamed file (`O_TMPFILE`) that gets a name when it is complete, so a
+//! killed process leaves nothing behind. File systems without unnamed files, and other systems, use
+//! a hidden `.NAME.XXXXXX.part` beside the target, which stays if the process is killed: it never
+//! has the name of the target, and later writers do not reuse its name.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::part_name::{part_path, remove_left_parts};
+use tempfile::{Builder, NamedTempFile, TempPath};
 
-/// How many names are tried for a file: each is as good as unique, so a second is needed at most.
-const TRIED_NAMES: usize = 16;
-
-/// A file that is not complete.
-pub(crate) struct PartFile {
-    file: File,
-    /// Its name, if it has one: goes with the part unless that was published.
-    name: Option<PathBuf>,
+/// An incomplete file that will replace a target.
+///
+/// It lies in the folder of the target, because a rename works only within a file system. Dropping
+/// it without [`PartFile::publish`] removes it.
+pub(super) enum PartFile {
+    Unnamed(File),
+    Named(NamedTempFile),
 }
 
 impl PartFile {
-    /// Makes a file that will take the place of `target`, for the same eyes as what is there.
+    /// Creates an empty file with the permissions of the existing target, or those of a new file.
     ///
     /// # Errors
-    /// When there can be no file beside `target`.
-    pub(crate) fn create(target: &Path) -> io::Result<Self> {
-        let part = match nameless::create(target) {
-            Some(file) => Self { file, name: None },
-            None => Self::create_named(target)?,
+    /// If no file can be created in the folder of `target`.
+    pub(super) fn create(target: &Path) -> io::Result<Self> {
+        let part = match unnamed::create(folder(target)) {
+            Some(file) => Self::Unnamed(file),
+            None => Self::Named(create_named(target)?),
         };
-        part.take_mode(target)?;
+        copy_permissions(target, part.file())?;
         Ok(part)
     }
 
-    /// Returns the file, to write to.
-    pub(crate) const fn file(&mut self) -> &mut File {
-        &mut self.file
+    /// Returns the file to write to.
+    pub(super) fn file(&self) -> &File {
+        match self {
+            Self::Unnamed(file) => file,
+            Self::Named(part) => part.as_file(),
+        }
     }
 
-    /// Puts the file in the place of `target`.
+    /// Puts the complete file in the place of `target`.
     ///
     /// # Errors
-    /// When the place cannot be taken; then nothing is left of the part.
-    pub(crate) fn publish(mut self, target: &Path) -> io::Result<()> {
-        if self.name.is_none() {
-            if nameless::link(&self.file, target).is_ok() {
-                return Ok(());
-            }
-            // Something is there already, and only a file with a name can replace it.
-            self = self.with_name(target)?;
-        }
-        let Some(name) = self.name.take() else {
-            return Ok(());
+    /// If the target cannot be replaced. The part is removed then.
+    pub(super) fn publish(self, target: &Path) -> io::Result<()> {
+        let name = match self {
+            // A link needs no name in between, but cannot replace an existing file.
+            Self::Unnamed(file) if unnamed::link(&file, target).is_ok() => return Ok(()),
+            Self::Unnamed(file) => give_name(file, target)?,
+            Self::Named(part) => part.into_temp_path(),
         };
-        let renamed = fs::rename(&name, target);
-        if renamed.is_err() {
-            self.name = Some(name);
-        }
-        renamed
-    }
-
-    fn create_named(target: &Path) -> io::Result<Self> {
-        remove_left_parts(target);
-        for _ in 0..TRIED_NAMES {
-            let name = part_path(target);
-            let mut options = OpenOptions::new();
-            let file = match options.write(true).create_new(true).open(&name) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                opened => opened?,
-            };
-            lock(&file);
-            let name = Some(name);
-            let part = Self { file, name };
-            // Before it was locked, another writer may have taken it for one that was left.
-            if part.name.as_ref().is_some_and(|name| name.exists()) {
-                return Ok(part);
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
-    }
-
-    /// Gives the file a name beside `target`: its own, or if it can get none that of a copy.
-    fn with_name(mut self, target: &Path) -> io::Result<Self> {
-        remove_left_parts(target);
-        lock(&self.file);
-        let name = part_path(target);
-        if nameless::link(&self.file, &name).is_ok() {
-            self.name = Some(name);
-            return Ok(self);
-        }
-        let mut named = Self::create_named(target)?;
-        named.take_mode(target)?;
-        self.file.seek(SeekFrom::Start(0))?;
-        io::copy(&mut self.file, &mut named.file)?;
-        Ok(named)
-    }
-
-    /// Gives the file the mode and, where that is allowed, the owner of what it is to replace.
-    fn take_mode(&self, target: &Path) -> io::Result<()> {
-        let Ok(before) = fs::metadata(target) else {
-            return Ok(());
-        };
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{MetadataExt, fchown};
-            let own = self.file.metadata()?;
-            if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
-                // Only an administrator may give files away; all others keep the new file.
-                let _ = fchown(&self.file, Some(before.uid()), Some(before.gid()));
-            }
-        }
-        if self.file.metadata()?.permissions() == before.permissions() {
-            return Ok(());
-        }
-        self.file.set_permissions(before.permissions())
+        Ok(name.persist(target)?)
     }
 }
 
-impl Drop for PartFile {
-    fn drop(&mut self) {
-        if let Some(name) = &self.name {
-            // There is an error to tell already; a part that stays behind is only litter.
-            let _ = fs::remove_file(name);
-        }
+/// Links an unnamed file to a temporary name beside `target`, or copies it if links are refused.
+fn give_name(mut file: File, target: &Path) -> io::Result<TempPath> {
+    if let Ok(part) = make_beside(target, |name| unnamed::link(&file, name)) {
+        return Ok(part.into_temp_path());
+    }
+    let mut part = create_named(target)?;
+    copy_permissions(target, part.as_file())?;
+    file.seek(SeekFrom::Start(0))?;
+    io::copy(&mut file, part.as_file_mut())?;
+    Ok(part.into_temp_path())
+}
+
+/// Creates a file with the mode that the umask leaves, where `tempfile` would exclude all but the
+/// owner.
+fn create_named(target: &Path) -> io::Result<NamedTempFile> {
+    make_beside(target, |name| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).open(name)
+    })
+}
+
+/// Calls `make` with names `.NAME.XXXXXX.part` beside `target`, until one is not in use.
+fn make_beside<F>(
+    target: &Path,
+    make: impl FnMut(&Path) -> io::Result<F>,
+) -> io::Result<NamedTempFile<F>> {
+    let mut prefix = OsString::from(".");
+    prefix.push(target.file_name().unwrap_or_default());
+    prefix.push(".");
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".part");
+    builder.make_in(folder(target), make)
+}
+
+/// Returns the folder of `target`.
+fn folder(target: &Path) -> &Path {
+    match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        Some(_) | None => Path::new("."),
     }
 }
 
-/// Says that the writer lives. Where files cannot be locked, none is found to be left either.
-fn lock(file: &File) {
-    let _ = file.try_lock();
+/// Gives `file` the mode and, if the system allows it, the owner of an existing target.
+fn copy_permissions(target: &Path, file: &File) -> io::Result<()> {
+    let Ok(existing) = fs::metadata(target) else {
+        return Ok(());
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let own = file.metadata()?;
+        if (own.uid(), own.gid()) != (existing.uid(), existing.gid()) {
+            // Only administrators may change owners; everyone else owns the new file.
+            let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
+        }
+    }
+    if file.metadata()?.permissions() == existing.permissions() {
+        return Ok(());
+    }
+    file.set_permissions(existing.permissions())
 }
 
-/// Files without a name, which can get one when they are complete.
+/// Unnamed files, which `tempfile` can create but not name.
 #[cfg(target_os = "linux")]
-mod nameless {
+mod unnamed {
     use std::fs::File;
     use std::io;
     use std::os::fd::AsRawFd;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
 
-    use crate::files::part_name::folder;
-
-    /// Makes one in the folder of `target`; none where the file system has no such files.
-    pub(super) fn create(target: &Path) -> Option<File> {
+    /// Creates an unnamed file in a folder. `None` if the file system has no such files.
+    pub(super) fn create(folder: &Path) -> Option<File> {
         let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
-        let file = File::from(open(folder(target), flags, Mode::from_raw_mode(0o666)).ok()?);
-        // It gets its name by way of this one.
-        name_of(&file).exists().then_some(file)
+        let file = open(folder, flags, Mode::from_raw_mode(0o666)).ok()?;
+        Some(file.into())
     }
 
-    /// Gives a file a name that nothing has yet.
+    /// Gives a file a name that is not in use.
     pub(super) fn link(file: &File, name: &Path) -> io::Result<()> {
-        Ok(linkat(
-            CWD,
-            name_of(file),
-            CWD,
-            name,
-            AtFlags::SYMLINK_FOLLOW,
-        )?)
-    }
-
-    fn name_of(file: &File) -> PathBuf {
-        format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+        let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(linkat(CWD, open, CWD, name, AtFlags::SYMLINK_FOLLOW)?)
     }
 }
 
-/// This system has no files without a name.
+/// A system without unnamed files.
 #[cfg(not(target_os = "linux"))]
-mod nameless {
+mod unnamed {
     use std::fs::File;
     use std::io;
     use std::path::Path;
 
-    pub(super) fn create(_target: &Path) -> Option<File> {
+    pub(super) fn create(_folder: &Path) -> Option<File> {
         None
     }
 
     pub(super) fn link(_file: &File, _name: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// Writes a part as on a file system without unnamed files.
+    fn write_named(target: &Path) -> PartFile {
+        let part = create_named(target).unwrap();
+        copy_permissions(target, part.as_file()).unwrap();
+        part.as_file().write_all(b"new").unwrap();
+        PartFile::Named(part)
+    }
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn a_named_part_is_hidden_and_goes_when_it_is_dropped() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("out.json");
+        let part = write_named(&target);
+        let [name] = &names(place.path())[..] else {
+            panic!("one file is there");
+        };
+        assert!(name.to_str().unwrap().starts_with(".out.json."));
+        assert_eq!(Path::new(name).extension(), Some("part".as_ref()));
+        drop(part);
+        assert!(names(place.path()).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_named_part_has_the_permissions_of_any_new_file() {
+        let place = tempfile::tempdir().unwrap();
+        let (target, usual) = (place.path().join("out.json"), place.path().join("usual"));
+        File::create(&usual).unwrap();
+        write_named(&target).publish(&target).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions();
+        assert_eq!(mode(&target), mode(&usual));
+    }
+
+    #[test]
+    fn an_unnamed_file_that_cannot_be_linked_is_copied() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("out.json");
+        fs::write(&target, "old").unwrap();
+        // A file whose name was removed cannot get another.
+        let (mut unlinked, name) = NamedTempFile::new_in(place.path()).unwrap().into_parts();
+        name.close().unwrap();
+        unlinked.write_all(b"new").unwrap();
+        PartFile::Unnamed(unlinked).publish(&target).unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "new");
+        assert_eq!(names(place.path()).len(), 1);
     }
 }

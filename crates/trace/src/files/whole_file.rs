@@ -1,7 +1,7 @@
-//! Files that are whole or absent: they take their place when they are complete.
+//! Atomic file writes: a file appears under its name once it is complete, or not at all.
 //!
-//! Every writer of this crate goes through here, so each makes the folders on the way, keeps links
-//! and compresses by name.
+//! Every writer in the workspace goes through [`write_file`], which creates missing directories,
+//! follows symbolic links and compresses by file name.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,22 +10,23 @@ use std::path::{Path, PathBuf};
 use super::compression::{Compression, Effort, write_compressed};
 use super::part_file::PartFile;
 
-/// An error type that can say which file it is about.
+/// An error type that can name the file it is about.
 ///
 /// [`write_file`] is generic over it, so that each crate writes files with its own error type.
 pub trait FileError: From<io::Error> {
-    /// Returns an error that names the file which this error is about.
+    /// Returns the same error with the path of the file it is about.
     #[must_use]
     fn at(self, path: &Path) -> Self;
 }
 
-/// Writes a file with what `write` writes, through gzip or zstd if its name ends in `.gz` or `.zst`.
+/// Writes a file atomically, compressed if its name ends in `.gz` or `.zst`.
 ///
-/// Directories on the way are made. The file appears under its name when it is complete; if that
-/// fails, what was there before stays.
+/// `write` produces the uncompressed contents. Missing directories are created. The file appears
+/// under its name once it is complete; on failure an existing file stays as it is. Pipes and devices
+/// are written to directly.
 ///
 /// # Errors
-/// When the file cannot be written, or `write` fails; the error names the file.
+/// If the file cannot be written or `write` fails. The error names the file.
 pub fn write_file<E: FileError>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
@@ -33,11 +34,12 @@ pub fn write_file<E: FileError>(
     write_file_with(path, Effort::Fast, write).map(drop)
 }
 
-/// As [`write_file`], with as much work as is asked for. Returns what `write` returns, and how large
-/// the file is.
+/// Writes a file as [`write_file`] does, with a chosen compression effort.
+///
+/// Returns the value that `write` returns and the size of the file in bytes.
 ///
 /// # Errors
-/// When the file cannot be written, or `write` fails; the error names the file.
+/// If the file cannot be written or `write` fails. The error names the file.
 pub fn write_file_with<T, E: FileError>(
     path: &Path,
     effort: Effort,
@@ -68,17 +70,16 @@ fn write_whole<T, E: From<io::Error>>(
         Ok(_) | Err(_) => {}
     }
     let target = followed(path)?;
-    let mut part = PartFile::create(&target)?;
+    let part = PartFile::create(&target)?;
     let written = write_compressed(part.file(), compression, effort, write)?;
     part.publish(&target)?;
     Ok(written)
 }
 
-/// Returns the place that a path leads to: of a link, what it leads to is made or replaced and not
-/// the link.
+/// Resolves symbolic links, so that the link's target is created or replaced and not the link.
 fn followed(path: &Path) -> io::Result<PathBuf> {
     let mut place = path.to_path_buf();
-    // Links that lead in a circle were refused when the place was asked for.
+    // `write_whole` has already refused links that form a cycle.
     while let Ok(next) = fs::read_link(&place) {
         place.pop();
         place.push(next);

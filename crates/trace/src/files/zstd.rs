@@ -1,16 +1,16 @@
-//! zstd, written piece by piece: each is a frame of its own, and readers join them.
+//! The zstd writer: each piece of the text becomes a frame of its own, and readers join the frames.
 
 use std::io::{self, Write};
 
 use ruzstd::encoding::{CompressionLevel, compress};
 
-/// How much is packed at once. The encoder looks back no further than that.
+/// The size of a piece. The encoder has no window across pieces.
 const PIECE_BYTES: usize = 1 << 22;
 
-/// Writes what `write` writes to `out`, packed.
+/// Compresses the output of `write` into `out`.
 ///
 /// # Errors
-/// When `write` fails or `out` does not take the bytes.
+/// If `write` fails or `out` cannot be written to.
 pub(super) fn write_zstd<T, E: From<io::Error>>(
     out: impl Write,
     write: impl FnOnce(&mut dyn Write) -> Result<T, E>,
@@ -21,7 +21,7 @@ pub(super) fn write_zstd<T, E: From<io::Error>>(
         has_frame: false,
     };
     let made = write(&mut writer)?;
-    // Nothing at all is a frame too.
+    // Empty output needs a frame too.
     if !writer.text.is_empty() || !writer.has_frame {
         writer.pack()?;
     }
@@ -29,7 +29,7 @@ pub(super) fn write_zstd<T, E: From<io::Error>>(
     Ok(made)
 }
 
-/// Takes text and writes it packed. It holds back what does not fill a piece.
+/// Compresses the text written to it, one full piece at a time.
 struct Writer<W> {
     out: W,
     text: Vec<u8>,

@@ -1,6 +1,6 @@
-//! Further arguments of events, as debug annotations: JSON in, typed values out.
+//! Kept arguments of events as debug annotations: JSON in, typed values out.
 //!
-//! Keys and texts are told once for a sequence; what comes again as it was is not made anew.
+//! Keys and texts are interned per sequence; repeated entries are encoded once.
 
 use mindprof_model::{PassthroughArgs, TextId};
 use rustc_hash::FxHashMap;
@@ -12,16 +12,16 @@ use super::message::Message;
 use crate::chrome::each_entry;
 use crate::scan::decode;
 
-/// How many bytes of annotations are kept for the next event that says the same.
+/// The number of bytes of encoded annotations that are kept for events with the same entries.
 const KEPT_BYTES: usize = 4 << 20;
 
-/// How many texts a sequence remembers: where there are more, they hardly come again.
+/// The largest number of texts interned per sequence. If there are more, they hardly repeat.
 const MOST_TEXTS: usize = 1 << 16;
 
-/// What a sequence has told of arguments so far.
+/// The argument keys and texts that a sequence has interned so far.
 #[derive(Debug)]
 pub(super) struct Annotations {
-    /// The keys with their numbers, which go on behind those that every sequence has.
+    /// The ids of the keys, which follow those that every sequence defines.
     names: FxHashMap<String, u64>,
     first_name: u64,
     texts: FxHashMap<String, u64>,
@@ -40,8 +40,8 @@ impl Annotations {
         }
     }
 
-    /// Appends what is kept under an id to `event`. What is told for the first time goes to `news`;
-    /// `texts` counts the texts of the sequence.
+    /// Appends the entries kept under an id to `event`. New interned data goes to `news`; `texts`
+    /// counts the texts of the sequence.
     pub(super) fn push(
         &mut self,
         (passthrough, id): (&PassthroughArgs, TextId),
@@ -70,7 +70,7 @@ impl Annotations {
         news: &mut Message,
         event: &mut Message,
     ) {
-        // Kept entries are sound: there is nothing in them that could not be told apart.
+        // Kept entries were validated, so parsing cannot fail.
         let _ = each_entry(format!("{entries}}}").as_bytes(), |key, value| {
             let name = self.name(&decode(key).0, news);
             let value = serde_json::from_slice(value).unwrap_or(Value::Null);
@@ -134,7 +134,7 @@ impl Annotations {
         id
     }
 
-    /// Returns the number of a text; none of one that is new when there are many.
+    /// Returns the id of a text. `None` for a new one when there are too many.
     fn text(&mut self, text: &str, texts: &mut u64, news: &mut Message) -> Option<u64> {
         if let Some(&known) = self.texts.get(text) {
             return Some(known);

@@ -1,10 +1,10 @@
-//! The arguments that slices and marks have in common, and how they are told.
+//! The arguments that slices and instants share, and their encoding.
 
 use super::fields::{annotation, event as field, interned};
 use super::message::Message;
 
-/// The arguments of slices; they are interned under their positions from one, those of inputs in
-/// the order in which their lists are made.
+/// The arguments of slices. Their interned ids are their positions, from one; those of inputs are
+/// in the order of the lists.
 pub(super) const ARGUMENTS: [&str; 13] = [
     "Concrete Inputs",
     "Input type",
@@ -38,7 +38,7 @@ pub(super) fn annotate(slice: &mut Message, argument: u64, kind: u32, value: u64
     });
 }
 
-/// Appends a text that is told for the first time.
+/// Appends a newly interned text.
 pub(super) fn add_text(news: &mut Message, field: u32, id: u64, text: &str) {
     news.message(field, |entry| {
         entry.number(interned::ID, id).text(interned::TEXT, text);

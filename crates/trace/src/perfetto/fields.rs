@@ -1,4 +1,4 @@
-//! The numbers that the fields of Perfetto's messages have, as its public schema gives them.
+//! The field numbers of Perfetto's messages, from its public schema.
 
 /// Fields of a trace and of its packets.
 pub(super) mod trace {
@@ -15,7 +15,7 @@ pub(super) mod trace {
     pub(crate) const TRACK: u32 = 60;
 }
 
-/// Fields of a track, and of the process, thread or counter that it is of.
+/// Fields of a track, and of its process, thread or counter.
 pub(super) mod track {
     pub(crate) const UUID: u32 = 1;
     pub(crate) const NAME: u32 = 2;
@@ -64,7 +64,7 @@ pub(super) mod annotation {
     pub(crate) const INTERNED_TEXT: u32 = 17;
 }
 
-/// Fields of what is interned, and of one interned text.
+/// Fields of interned data, and of one interned text.
 pub(super) mod interned {
     pub(crate) const CATEGORIES: u32 = 1;
     pub(crate) const NAMES: u32 = 2;

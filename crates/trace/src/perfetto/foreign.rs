@@ -1,5 +1,5 @@
-//! Records of kinds that a profile has no other place for, as far as Perfetto's format has one:
-//! counters, asynchronous events, arrows; everything else is a moment on its thread.
+//! Unknown events of other tools, as far as Perfetto's format has a place for them: counters,
+//! asynchronous events and flows. All others become instants on their threads.
 
 use std::io::Write;
 
@@ -17,10 +17,10 @@ use crate::chrome::each_entry;
 use crate::error::Result;
 use crate::scan::decode;
 
-/// Arrows of other tools have numbers above those of our own.
+/// The first number of other tools' flows, above our own.
 const FOREIGN_FLOWS: u64 = 1 << 33;
 
-/// The tracks beside those of threads: one for each counter and each asynchronous event.
+/// The tracks other than those of threads: one per counter and per asynchronous event.
 pub(super) struct ForeignTracks<'a> {
     profile: &'a Profile,
     processes: &'a Processes,
@@ -30,21 +30,21 @@ pub(super) struct ForeignTracks<'a> {
     flows: FxHashMap<String, u64>,
 }
 
-/// What a record says, taken apart.
+/// The parsed fields of an event.
 #[derive(Default)]
 struct Record {
     phase: String,
     name: String,
     category: String,
-    /// What tells it from others of its name.
+    /// The id that distinguishes it from others of its name.
     id: String,
-    /// The inside of its arguments, and further fields.
+    /// The entries of its arguments, and further fields.
     arguments: String,
     fields: String,
 }
 
 impl<'a> ForeignTracks<'a> {
-    /// Prepares to write what there is, as sequence `first`.
+    /// Prepares to write the unknown events of a profile as sequence `first`.
     pub(super) fn new(profile: &'a Profile, processes: &'a Processes, first: u64) -> Self {
         Self {
             profile,
@@ -56,7 +56,7 @@ impl<'a> ForeignTracks<'a> {
         }
     }
 
-    /// Writes all records.
+    /// Writes all events.
     pub(super) fn write(mut self, packets: &mut Packets<impl Write>) -> Result<()> {
         let records = self.profile.passthrough().unknown_events();
         if records.is_empty() {
@@ -112,7 +112,7 @@ impl<'a> ForeignTracks<'a> {
         self.add(record, said, (kind, track, None), packets)
     }
 
-    /// Writes a moment; those of arrows are their ends.
+    /// Writes an instant. Flow events become the ends of a flow.
     fn write_moment(
         &mut self,
         record: &UnknownEvent,
@@ -156,8 +156,8 @@ impl<'a> ForeignTracks<'a> {
         packets.add(|packet| self.sequence.foreign(time_of(record), &event, packet))
     }
 
-    /// Returns the number of a track of this name in the record's process, which is described when
-    /// it is first met.
+    /// Returns the id of the track with this name in the event's process, and describes it on first
+    /// use.
     fn track(
         &mut self,
         record: &UnknownEvent,
@@ -187,7 +187,7 @@ impl<'a> ForeignTracks<'a> {
     }
 }
 
-/// What a track holds.
+/// The kind of a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Counter,
@@ -197,7 +197,7 @@ enum Kind {
 impl Record {
     fn read(text: &str) -> Self {
         let mut record = Self::default();
-        // Kept records are sound: there is nothing in them that could not be told apart.
+        // Kept events were validated, so parsing cannot fail.
         let _ = each_entry(format!("{text}}}").as_bytes(), |key, value| {
             let value = String::from_utf8_lossy(value);
             let plain = || match serde_json::from_str(&value) {
@@ -230,7 +230,7 @@ impl Record {
     }
 }
 
-/// What was before the beginning of the profile is shown at its beginning.
+/// Returns the time of an event. Those before the start of the profile are moved to its start.
 fn time_of(record: &UnknownEvent) -> Nanos {
     Nanos(record.time_ns.max(0) as u64)
 }

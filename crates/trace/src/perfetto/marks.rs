@@ -1,4 +1,4 @@
-//! What a sequence tells on the tracks of others: memory, counters, and what other tools wrote.
+//! Packets of a sequence on the tracks of others: memory, counters, and events of other tools.
 
 use mindprof_analyze::FlowSide;
 use mindprof_model::{INSTANT_ACTIVITY, MEMORY_EVENT, MemoryRecord, Nanos, TextId, ThreadId};
@@ -8,21 +8,21 @@ use super::fields::{annotation, event as field, interned, trace};
 use super::message::Message;
 use super::sequence::Sequence;
 
-/// An event as another tool wrote it.
+/// An event of another tool.
 pub(super) struct Foreign<'a> {
     pub(super) kind: u64,
     pub(super) track: u64,
     pub(super) category: &'a str,
     pub(super) name: &'a str,
-    /// Entries of a JSON object.
+    /// The entries of a JSON object.
     pub(super) arguments: &'a str,
-    /// The arrow that it is an end of.
+    /// The flow that it is an end of.
     pub(super) flow: Option<(u64, FlowSide)>,
 }
 
 impl Sequence<'_> {
-    /// Fills the packet of memory that was taken or given back, on the track of its thread. What is
-    /// in use then is told by counters.
+    /// Fills the packet of an allocation or a free, on the track of its thread. Counters show the
+    /// memory in use.
     pub(super) fn memory(
         &mut self,
         (record, track): (&MemoryRecord, u64),
@@ -59,7 +59,7 @@ impl Sequence<'_> {
         self.tell_news(packet);
     }
 
-    /// Fills the packet of an event that another tool wrote, on any track.
+    /// Fills the packet of another tool's event, on any track.
     pub(super) fn foreign(&mut self, time: Nanos, event: &Foreign<'_>, packet: &mut Message) {
         self.news.clear();
         self.at(time, packet);
@@ -82,7 +82,7 @@ impl Sequence<'_> {
         self.tell_news(packet);
     }
 
-    /// Fills the packet of a counter's value, which is of another track.
+    /// Fills the packet of an integer counter value, on another track.
     pub(super) fn count(&mut self, time: Nanos, track: u64, value: u64, packet: &mut Message) {
         self.at(time, packet);
         packet.message(trace::TRACK_EVENT, |event| {
@@ -92,7 +92,7 @@ impl Sequence<'_> {
         });
     }
 
-    /// Fills the packet of a counter's value that may be no whole number.
+    /// Fills the packet of a counter value that may not be an integer.
     pub(super) fn count_float(
         &mut self,
         time: Nanos,
@@ -109,8 +109,7 @@ impl Sequence<'_> {
     }
 }
 
-/// Returns the number of the track of a thread: the sequences of threads have the numbers from two
-/// on.
+/// Returns the id of a thread's track. The sequences of threads are numbered from two.
 pub(super) fn track_of_thread(thread: ThreadId) -> u64 {
     (u64::from(thread.to_raw()) + 2) << 1 | 1
 }

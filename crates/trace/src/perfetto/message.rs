@@ -1,35 +1,35 @@
-//! Protobuf messages, written as bytes: tags, varints and nested lengths.
+//! Encodes Protobuf messages: tags, varints and nested lengths.
 //!
-//! A trace is millions of small packets with a handful of fields, so they are written straight into
-//! one buffer; the tests decode them with an independent library.
+//! A trace consists of millions of small packets with a handful of fields, so they are written
+//! straight into one buffer; the tests decode them with an independent library.
 
-/// Writes the fields of one message after the other.
+/// Encodes the fields of a message one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Message {
     bytes: Vec<u8>,
 }
 
 impl Message {
-    /// Adds an unsigned number, or a truth value, or a member of an enumeration.
+    /// Adds an unsigned integer, a boolean or an enum value.
     pub(super) fn number(&mut self, field: u32, value: u64) -> &mut Self {
         self.varint(u64::from(field) << 3);
         self.varint(value);
         self
     }
 
-    /// Adds a number of eight bytes.
+    /// Adds a fixed 64-bit number.
     pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
         self.varint(u64::from(field) << 3 | 1);
         self.bytes.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    /// Adds a text.
+    /// Adds a string.
     pub(super) fn text(&mut self, field: u32, value: &str) -> &mut Self {
         self.bytes(field, value.as_bytes())
     }
 
-    /// Adds bytes, or a nested message that was written apart.
+    /// Adds bytes, or a nested message that is already encoded.
     pub(super) fn bytes(&mut self, field: u32, value: &[u8]) -> &mut Self {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(value.len() as u64);
@@ -37,13 +37,13 @@ impl Message {
         self
     }
 
-    /// Adds fields that were written apart.
+    /// Adds fields that are already encoded.
     pub(super) fn append(&mut self, fields: &[u8]) -> &mut Self {
         self.bytes.extend_from_slice(fields);
         self
     }
 
-    /// Adds a nested message, written in place: its length is put before it when it is known.
+    /// Adds a nested message, encoded in place. Its length is inserted once it is known.
     pub(super) fn message(&mut self, field: u32, write: impl FnOnce(&mut Self)) -> &mut Self {
         self.varint(u64::from(field) << 3 | 2);
         let place = self.bytes.len();
@@ -60,12 +60,12 @@ impl Message {
         self
     }
 
-    /// Forgets what was written, keeping the memory.
+    /// Clears the message but keeps its memory.
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// Returns what was written so far.
+    /// Returns the bytes encoded so far.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }

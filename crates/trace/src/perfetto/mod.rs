@@ -1,4 +1,4 @@
-//! Perfetto's own protobuf trace: the same profile in a fraction of the bytes of a Chrome trace.
+//! Perfetto's Protobuf traces: the same profile in a fraction of the bytes of a Chrome trace.
 
 mod annotations;
 mod arguments;

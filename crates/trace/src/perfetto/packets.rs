@@ -1,5 +1,4 @@
-//! The packets of a trace on their way out: many are compressed into one, as Perfetto's own service
-//! does.
+//! The output of packets: many are compressed into one, as Perfetto's own service does.
 
 use std::io::Write;
 
@@ -10,13 +9,15 @@ use super::fields::trace;
 use super::message::Message;
 use crate::error::Result;
 
-/// The first level takes a quarter off the time of a conversion and makes files a third longer.
+/// Level 1 would save a quarter of the time of a conversion, but make files a third longer.
 const LEVEL: u32 = 3;
 
-/// How many bytes of packets are compressed at once.
+/// The number of bytes of packets that are compressed together.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Takes packets and writes them.
+/// Collects packets and writes them in compressed chunks.
+///
+/// Call [`Packets::finish`] at the end, or the last chunk is lost.
 pub(super) struct Packets<W> {
     out: W,
     pending: Message,
@@ -30,7 +31,7 @@ impl<W: Write> Packets<W> {
         }
     }
 
-    /// Writes a packet.
+    /// Adds a packet.
     pub(super) fn add(&mut self, write: impl FnOnce(&mut Message)) -> Result<()> {
         self.pending.message(trace::PACKET, write);
         if self.pending.as_bytes().len() >= CHUNK_BYTES {
@@ -39,7 +40,7 @@ impl<W: Write> Packets<W> {
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes the remaining packets.
     pub(super) fn finish(mut self) -> Result<()> {
         self.compress()?;
         Ok(self.out.flush()?)

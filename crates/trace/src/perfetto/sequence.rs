@@ -1,7 +1,7 @@
-//! One sequence of packets: what its readers remember, and what therefore needs no second telling.
+//! One sequence of packets, with the state that its readers remember.
 //!
-//! Names are told once, times are differences, and the track is the default, so that beginning and
-//! ending a slice takes some thirty bytes together before they are compressed.
+//! Names are interned, times are differences, and the track is the default, so that the start and
+//! end of a slice take up about thirty bytes together before compression.
 
 use mindprof_analyze::{FlowEnd, FlowKind, FlowSide};
 use mindprof_model::{
@@ -21,13 +21,12 @@ use crate::chrome::inputs_lists;
 const STATE_CLEARED: u64 = 1;
 const NEEDS_STATE: u64 = 2;
 
-/// The clocks: the trace's own, the wall's, and one per sequence whose readings are differences.
+/// The clocks: the trace's own, the wall clock, and one per sequence with incremental time stamps.
 const BOOT_CLOCK: u64 = 6;
 const WALL_CLOCK: u64 = 1;
 const DIFFERENCE_CLOCK: u64 = 64;
 
-/// What is said of an event beside itself: the numbers that tie it to others, and what is not known
-/// of events.
+/// The data of an event beside the event itself: its correlation ids, and its kept arguments.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Said {
     pub(super) links: Links,
@@ -37,11 +36,13 @@ pub(super) struct Said {
 }
 
 /// The state of a sequence.
+///
+/// The writer opens one for each track of slices, and one for memory.
 pub(super) struct Sequence<'a> {
     pub(super) profile: &'a Profile,
     pub(super) id: u64,
     now: Nanos,
-    /// The ends of the slices that are open, the outermost first.
+    /// The ends of the open slices, the outermost first.
     open: Vec<Nanos>,
     names: FxHashMap<(StringId, Category), (u64, u64)>,
     pub(super) categories: Vec<String>,
@@ -49,7 +50,7 @@ pub(super) struct Sequence<'a> {
     stacks: FxHashMap<StackId, u64>,
     pub(super) texts: u64,
     pub(super) annotations: Annotations,
-    /// What the next packet tells for the first time.
+    /// The interned data of the next packet.
     pub(super) news: Message,
 }
 
@@ -70,12 +71,12 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// The number of the sequence's track.
+    /// Returns the id of the sequence's track.
     pub(super) fn track(&self) -> u64 {
         self.id << 1 | 1
     }
 
-    /// Fills the packet that holds for the whole sequence: its clock, its track and the names of
+    /// Fills the packet with the defaults of the sequence: its clock, its track and the names of
     /// arguments.
     pub(super) fn open(&self, packet: &mut Message) {
         packet.number(trace::SEQUENCE, self.id);
@@ -107,12 +108,12 @@ impl<'a> Sequence<'a> {
         });
     }
 
-    /// Returns the end of the innermost slice that has ended by `time`, and closes it.
+    /// Closes the innermost slice if it has ended by `time`, and returns its end.
     pub(super) fn close_before(&mut self, time: Nanos) -> Option<Nanos> {
         self.open.pop_if(|end| *end <= time)
     }
 
-    /// Fills the packet of a slice's end.
+    /// Fills the packet of the end of a slice.
     pub(super) fn end(&mut self, end: Nanos, packet: &mut Message) {
         self.at(end, packet);
         packet.message(trace::TRACK_EVENT, |event| {
@@ -120,7 +121,7 @@ impl<'a> Sequence<'a> {
         });
     }
 
-    /// Fills the packet of a slice's beginning, or of a moment.
+    /// Fills the packet of the start of a slice, or of an instant.
     pub(super) fn begin(
         &mut self,
         event: &Event,
@@ -140,7 +141,7 @@ impl<'a> Sequence<'a> {
             category = self.intern_category(&serde_json::from_str(&text).unwrap_or(text));
         }
         let inputs = self.intern_inputs(event.inputs);
-        // Python functions lie within their callers, so that their stacks are seen anyway.
+        // Python functions nest within their callers, so their stacks are visible anyway.
         let is_seen = event.category == Category::PythonFunction;
         let stack = (!is_seen).then(|| self.intern_stack(event.stack)).flatten();
         self.at(event.start, packet);
@@ -233,7 +234,7 @@ impl<'a> Sequence<'a> {
         position as u64 + 1
     }
 
-    /// Returns the number of the first of the four texts of a list of inputs.
+    /// Returns the id of the first of the four texts of a list of inputs.
     fn intern_inputs(&mut self, inputs: InputsId) -> Option<u64> {
         if inputs == InputsId::NONE {
             return None;
@@ -275,13 +276,13 @@ impl<'a> Sequence<'a> {
 fn flow_field(flow: FlowEnd) -> u32 {
     match flow.side {
         FlowSide::Tail => field::FLOWS,
-        // A call can lead to more than one piece of work, so no head is known to be the last.
+        // A call can launch several pieces of work, so no flow end is known to be the last.
         FlowSide::Head if flow.kind == FlowKind::Launch => field::FLOWS,
         FlowSide::Head => field::LAST_FLOWS,
     }
 }
 
-/// Arrows of different kinds have different numbers.
+/// Returns the id of a flow. Flows of different kinds have different ids.
 fn flow_number(flow: FlowEnd) -> u64 {
     let kind = match flow.kind {
         FlowKind::Backward => 0,

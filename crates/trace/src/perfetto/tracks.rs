@@ -1,4 +1,4 @@
-//! What the tracks of a trace are called, and which process each belongs to.
+//! The names of tracks, and their processes.
 
 use std::io::Write;
 
@@ -11,9 +11,9 @@ use super::packets::Packets;
 use crate::chrome::{TrackFacts, facts_of};
 use crate::error::Result;
 
-/// The processes and devices of a profile, each with the number of its track, which is even.
+/// The processes and devices of a profile, each with the id of its track, which is even.
 pub(super) struct Processes {
-    /// In their order, each with its first thread.
+    /// The processes in order, each with its first thread.
     known: Vec<(u64, DeviceKind, usize)>,
     positions: FxHashMap<(u64, DeviceKind), u64>,
 }
@@ -32,7 +32,7 @@ impl Processes {
         Self { known, positions }
     }
 
-    /// Names the processes.
+    /// Writes the descriptors of the processes.
     pub(super) fn describe(
         &self,
         profile: &Profile,
@@ -50,14 +50,15 @@ impl Processes {
         Ok(())
     }
 
-    /// Returns the number of the track of a thread's process.
+    /// Returns the id of the process track of a thread.
     pub(super) fn of(&self, thread: &Thread) -> u64 {
         let key = (thread.process, thread.device);
         2 * self.positions.get(&key).copied().unwrap_or(1)
     }
 }
 
-/// A process is called by the text that it has for a number, or as was said, or as its main thread.
+/// Fills the descriptor of a process. Its name is the text it has in place of a number, else the
+/// stated name, else that of its main thread.
 fn describe_process(process: (u64, DeviceKind), facts: &TrackFacts, descriptor: &mut Message) {
     if process.1 == DeviceKind::Cpu {
         let name = facts.pid.as_deref().or(facts.process_name.as_deref());
@@ -89,7 +90,7 @@ pub(super) fn describe_thread(
     }
 }
 
-/// Fills the descriptor of a track beside a thread's own.
+/// Fills the descriptor of an overflow track of a thread.
 pub(super) fn describe_overflow(
     thread: &Thread,
     number: usize,
@@ -105,7 +106,7 @@ pub(super) fn describe_overflow(
     descriptor.text(track::NAME, &name);
 }
 
-/// Fills the descriptor of the memory of a device.
+/// Fills the descriptor of the memory counter of a device.
 pub(super) fn describe_memory(
     device: DeviceKind,
     index: i16,

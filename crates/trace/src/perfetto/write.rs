@@ -1,5 +1,4 @@
-//! Writes a profile as Perfetto's packets: one sequence for each track of slices, one for the
-//! memory.
+//! Writes a profile as Perfetto packets: one sequence per track of slices, and one for memory.
 
 use std::io::Write;
 use std::path::Path;
@@ -26,15 +25,15 @@ mod tests;
 /// Writes `profile` as a Perfetto trace.
 ///
 /// # Errors
-/// When `out` does not take the bytes.
+/// If `out` cannot be written to.
 pub fn write_perfetto(profile: &Profile, out: impl Write) -> Result<()> {
     write_perfetto_with(profile, &TraceOptions::default(), out)
 }
 
-/// As [`write_perfetto`], with options.
+/// Writes a trace as [`write_perfetto`] does, with options.
 ///
 /// # Errors
-/// When `out` does not take the bytes.
+/// If `out` cannot be written to.
 pub fn write_perfetto_with(
     profile: &Profile,
     options: &TraceOptions,
@@ -53,16 +52,16 @@ pub fn write_perfetto_with(
     packets.finish()
 }
 
-/// Writes `profile` as a Perfetto trace to a file, as [`write_file`] does.
+/// Writes `profile` to a Perfetto file, like [`write_file`].
 ///
 /// # Errors
-/// When the file cannot be written; the error names it.
+/// If the file cannot be written. The error names it.
 pub fn write_perfetto_file(profile: &Profile, path: &Path) -> Result<()> {
     write_file(path, |out| write_perfetto(profile, out))
 }
 
-/// Says what is known of the whole profile, as a mark at its beginning: who wrote it, what was
-/// lost, what users said.
+/// Writes the metadata of the profile as an instant at its start: the writer, lost events, and user
+/// metadata.
 fn write_facts(
     profile: &Profile,
     options: &TraceOptions,
@@ -102,7 +101,7 @@ fn write_facts(
     })
 }
 
-/// Opens a sequence for each thread and then for each overflow track.
+/// Opens a sequence for each thread, and then for each overflow track.
 fn open_sequences<'a>(
     profile: &'a Profile,
     processes: &Processes,
@@ -134,8 +133,8 @@ fn open_sequences<'a>(
     Ok(sequences)
 }
 
-/// Writes beginnings and ends, on each track in the order of time: before a slice begins, what has
-/// ended by then ends.
+/// Writes the starts and ends of slices, on each track in the order of time: before a slice starts,
+/// those that have ended by then are closed.
 fn write_slices(
     profile: &Profile,
     options: &TraceOptions,
@@ -175,7 +174,8 @@ fn write_slices(
     Ok(())
 }
 
-/// Returns the numbers of an event; a scope that has none is known by its place, as in Chrome traces.
+/// Returns the links of an event. A scope without a correlation id gets its index, as in Chrome
+/// traces.
 fn links_of(profile: &Profile, id: EventId, event: &Event) -> Links {
     let mut links = profile.links(id).unwrap_or_default();
     let is_scope = matches!(event.category, Category::Operator | Category::Annotation);
@@ -196,8 +196,8 @@ fn close(
     Ok(())
 }
 
-/// Writes what memory was taken and given back, as marks on the threads' tracks, and how much was in
-/// use, as counters of each device. Returns the next number that is free.
+/// Writes allocations and frees as instants on the tracks of threads, and the memory in use as
+/// counters of each device. Returns the next free sequence id.
 fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>) -> Result<u64> {
     if profile.memory().is_empty() {
         return Ok(first);
@@ -215,7 +215,7 @@ fn write_memory(profile: &Profile, first: u64, packets: &mut Packets<impl Write>
             ("reserved", record.total_reserved),
         ];
         for (what, bytes) in counts {
-            // The host's allocator reserves nothing.
+            // The CPU allocator does not reserve memory.
             if what == "reserved" && record.device == DeviceKind::Cpu {
                 continue;
             }

@@ -1,26 +1,28 @@
-//! A place in a window of JSON text, and how it moves over values.
+//! A cursor over a window of JSON text, with methods to pass values.
 //!
-//! It takes what JSON allows and, inside of values that are only passed over, somewhat more.
+//! It accepts all of JSON and, inside values that are only skipped, slightly more.
 
 use super::PrefixText;
 use super::digits::{digits_in, thousandths};
 use super::value_end::{IS_WORD, container_end, plain_number, string_end, word_end};
 
-/// Why a cursor cannot go on.
+/// The reason why a cursor cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// The window ends before the value does.
     More,
-    /// Something else was expected where the cursor stands.
+    /// Something else was expected at the position of the cursor.
     Bad(&'static str),
-    /// What the cursor has passed is JSON, but not what was expected.
+    /// The cursor has passed valid JSON, but not of the expected kind.
     Stranger(&'static str),
 }
 
-/// What a cursor found, or why it cannot go on.
+/// The result of a scan: a value, or the reason why there is none.
 pub(crate) type Scan<T> = Result<T, Stop>;
 
-/// A place in a window of JSON text.
+/// A position in a window of JSON text.
+///
+/// Scanners create one per window and report how far it got, so that the source can drop that text.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'w> {
     bytes: &'w [u8],
@@ -32,27 +34,27 @@ impl<'w> Cursor<'w> {
         Self { bytes, at: 0 }
     }
 
-    /// Returns how far into the window it stands.
+    /// Returns the position in the window.
     pub(crate) const fn at(&self) -> usize {
         self.at
     }
 
-    /// Returns what it has passed since it stood at `from`.
+    /// Returns the text passed since position `from`.
     pub(crate) fn since(&self, from: usize) -> &'w [u8] {
         &self.bytes[from..self.at]
     }
 
-    /// Returns all that it has passed.
+    /// Returns all text passed so far.
     pub(crate) fn passed(&self) -> &'w [u8] {
         &self.bytes[..self.at]
     }
 
-    /// Goes back to where it stood before.
+    /// Moves back to an earlier position.
     pub(crate) fn back_to(&mut self, at: usize) {
         self.at = self.at.min(at);
     }
 
-    /// Returns the next byte that is no white space, and stands before it.
+    /// Skips white space and returns the next byte without passing it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Scan<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -64,7 +66,7 @@ impl<'w> Cursor<'w> {
         Err(Stop::More)
     }
 
-    /// Passes one byte, which was peeked at.
+    /// Passes one byte that was peeked at.
     pub(crate) const fn pass(&mut self) {
         self.at += 1;
     }
@@ -97,7 +99,7 @@ impl<'w> Cursor<'w> {
         comes
     }
 
-    /// Passes white space and then `byte`.
+    /// Skips white space and passes `byte`.
     pub(crate) fn expect(&mut self, byte: u8, what: &'static str) -> Scan<()> {
         if self.peek()? != byte {
             return Err(Stop::Bad(what));
@@ -113,7 +115,7 @@ impl<'w> Cursor<'w> {
         found.is_some()
     }
 
-    /// Passes the string that comes next and returns it with its quotes.
+    /// Passes the next string and returns it with its quotes.
     #[inline]
     pub(crate) fn string(&mut self) -> Scan<&'w [u8]> {
         if self.peek()? != b'"' {
@@ -124,7 +126,7 @@ impl<'w> Cursor<'w> {
         Ok(&self.bytes[begin..self.at])
     }
 
-    /// Passes the value that comes next and returns its text.
+    /// Passes the next value and returns its text.
     #[inline]
     pub(crate) fn value(&mut self) -> Scan<&'w [u8]> {
         let rest = &self.bytes[self.at..];
@@ -150,7 +152,7 @@ impl<'w> Cursor<'w> {
         }
     }
 
-    /// Passes the number that comes next and returns it in thousandths, if it is a plain one.
+    /// Passes the next number and returns it in thousandths, if it has a plain form.
     #[inline]
     pub(crate) fn thousandths(&mut self) -> Option<u64> {
         let rest = &self.bytes[self.at..];
@@ -176,8 +178,8 @@ impl<'w> Cursor<'w> {
     }
 }
 
-/// Compares two texts. Most are short, and a call of the system's comparison costs more than they
-/// do.
+/// Compares two texts. Most are short, so that a call to `memcmp` would cost more than the
+/// comparison.
 #[inline]
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     const LONG: usize = 64;

@@ -1,6 +1,6 @@
-//! Decimal digits, eight at a time.
+//! Parses decimal digits, eight at a time.
 
-/// Returns the number of at most 18 decimal digits.
+/// Parses at most 18 decimal digits.
 #[inline]
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     let (head, tail) = match digits.split_last_chunk::<8>() {
@@ -23,7 +23,7 @@ pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     Some(value * 100_000_000 + tail)
 }
 
-/// Returns the number of eight decimal digits.
+/// Parses exactly eight decimal digits.
 const fn eight_digits(digits: [u8; 8]) -> Option<u64> {
     let values = u64::from_le_bytes(digits) ^ ZEROS;
     if outside_digits(values) != 0 {
@@ -32,8 +32,8 @@ const fn eight_digits(digits: [u8; 8]) -> Option<u64> {
     Some(join(values))
 }
 
-/// Returns how many digits a text begins with, if they are at least one and at most seven, and
-/// enough text follows to see that with ease.
+/// Returns the number of leading digits, if there are one to seven and at least eight bytes of
+/// text.
 #[inline]
 pub(super) fn digits_in(text: &[u8]) -> Option<usize> {
     let values = u64::from_le_bytes(*text.first_chunk()?) ^ ZEROS;
@@ -41,16 +41,16 @@ pub(super) fn digits_in(text: &[u8]) -> Option<usize> {
     (8..64).contains(&bits).then_some((bits / 8) as usize)
 }
 
-/// A number as it stands in a text.
+/// A number parsed from the start of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thousandths {
     pub(super) value: u64,
-    /// How many bytes it takes.
+    /// The number of bytes it takes up.
     pub(super) length: usize,
 }
 
-/// Returns the number that a text begins with in thousandths, if it has at most 15 digits and at
-/// most three behind a dot, and if enough text follows to see that with ease.
+/// Parses the number at the start of a text in thousandths, if it has at most 15 digits, at most
+/// three after the point, and at least 32 bytes of text.
 #[inline]
 pub(super) fn thousandths(text: &[u8]) -> Option<Thousandths> {
     const NEAR: usize = 32;
@@ -82,7 +82,7 @@ pub(super) fn thousandths(text: &[u8]) -> Option<Thousandths> {
     Some(Thousandths { value, length })
 }
 
-/// Returns the number of the digits at a place, if they are three.
+/// Parses the digits at an offset, if there are exactly three.
 #[inline]
 fn three_digits(near: &[u8; 32], at: usize) -> Option<u64> {
     let word = near.get(at..at + 4)?.first_chunk()?;
@@ -92,7 +92,7 @@ fn three_digits(near: &[u8; 32], at: usize) -> Option<u64> {
     (strange == 0x8000_0000).then(|| digit(0) * 100 + digit(1) * 10 + digit(2))
 }
 
-/// Returns the number of the digits at a place, at most eight, and how many they are.
+/// Parses the digits at an offset, at most eight, and returns their number too.
 #[inline]
 fn digits_at(near: &[u8; 32], at: usize) -> (u64, usize) {
     let word = near.get(at..at + 8).and_then(<[u8]>::first_chunk);
@@ -102,7 +102,7 @@ fn digits_at(near: &[u8; 32], at: usize) -> (u64, usize) {
         return (join(values), 8);
     }
     let bits = strange.trailing_zeros() & !7;
-    // Zeros come in front of the digits, so that they stand as eight do.
+    // Shifts zeros in front of the digits, so that there are always eight.
     let moved = (values << 1) << (63 - bits);
     (join(moved), (bits / 8) as usize)
 }
@@ -120,12 +120,12 @@ const TENS: [u64; 9] = [
     100_000_000,
 ];
 
-/// Sets the high bit of each byte that is above nine; bytes above the first such one may be wrong.
+/// Sets the high bit of each byte above nine. Bytes above the first such one may be wrong.
 const fn outside_digits(values: u64) -> u64 {
     (values | values.wrapping_add(0x7676_7676_7676_7676)) & 0x8080_8080_8080_8080
 }
 
-/// Joins the values of eight digits to twos, fours and eight.
+/// Joins the values of eight digits pairwise, three times.
 const fn join(values: u64) -> u64 {
     let twos = (values.wrapping_mul(10).wrapping_add(values >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (twos.wrapping_mul(100).wrapping_add(twos >> 16)) & 0x0000_ffff_0000_ffff;

@@ -1,8 +1,7 @@
-//! Pieces of JSON text that come again and again, each held once.
+//! Interned fragments of JSON text.
 //!
-//! A trace is long because it says the same few things often. What comes next is guessed from what
-//! came last time in the same place, so that most of the text is compared and not looked at byte by
-//! byte.
+//! A trace repeats the same few texts many times. The next fragment is predicted from the ones that
+//! came before it, so that most of the text is compared as a whole instead of scanned byte by byte.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -11,33 +10,35 @@ use rustc_hash::FxBuildHasher;
 
 use super::{Cursor, Scan};
 
-/// The number of a text in [`Fragments`].
+/// The id of a text in [`Fragments`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Fragment(u32);
 
 impl Fragment {
-    /// Stands for what is not there.
+    /// The id of a missing value.
     pub(crate) const NONE: Self = Self(0);
 
-    /// Returns its place in tables of what is known of fragments.
+    /// Returns the index for tables by fragment.
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// How many bits of what was before are forgotten with each value: of 32, so that three count.
+/// The number of history bits that each value shifts out, of 32: the last three values count.
 const FORGETS_BITS: u32 = 11;
-/// How many guesses are kept of each kind of value.
+/// The number of predictions kept for each kind of value.
 const GUESSES: usize = 1 << 12;
 
-/// Texts by number and numbers by text.
+/// Interned texts, with a predictor for the next one.
+///
+/// `KINDS` is the number of kinds of values, which are predicted independently.
 pub(crate) struct Fragments<const KINDS: usize> {
     bytes: Vec<u8>,
-    /// Where each text begins and ends.
+    /// The start and end of each text in the buffer.
     places: Vec<(usize, usize)>,
     numbers: HashTable<u32>,
     guesses: Vec<[Fragment; GUESSES]>,
-    /// The last few of each kind, mixed.
+    /// A hash of the last few fragments of each kind.
     histories: [u32; KINDS],
 }
 
@@ -52,15 +53,15 @@ impl<const KINDS: usize> Fragments<KINDS> {
         }
     }
 
-    /// Returns the text of a fragment; of none, an empty one.
+    /// Returns the text of a fragment, which is empty for [`Fragment::NONE`].
     pub(crate) fn text(&self, fragment: Fragment) -> &[u8] {
         let (begin, end) = self.places[fragment.index()];
         &self.bytes[begin..end]
     }
 
-    /// Passes the value that comes next and returns its number.
+    /// Passes the next value and returns its id.
     ///
-    /// `kind` says what the value is, and `context` what is known to go with it.
+    /// `kind` is the kind of the value, and `context` a fragment that correlates with it.
     #[inline]
     pub(crate) fn scan(
         &mut self,
@@ -71,7 +72,7 @@ impl<const KINDS: usize> Fragments<KINDS> {
         let history = self.histories[kind];
         let slot = slot(context, history);
         let guess = self.guesses[kind][slot];
-        // Only of what shows its own end does the beginning say that it is whole.
+        // A matching prefix is a whole value only if the text marks its own end.
         if guess != Fragment::NONE && cursor.pass_text(self.text(guess)) {
             self.histories[kind] = followed(history, guess);
             return Ok(guess);
@@ -94,7 +95,7 @@ impl<const KINDS: usize> Fragments<KINDS> {
         Ok(fragment)
     }
 
-    /// Returns the number of a text.
+    /// Interns a text.
     pub(crate) fn intern(&mut self, text: &[u8]) -> Fragment {
         let (bytes, places) = (&self.bytes, &self.places);
         let text_of = |number: u32| {
@@ -131,7 +132,7 @@ const fn slot(context: Fragment, history: u32) -> usize {
     (mixed >> 20) as usize
 }
 
-/// Returns what a history becomes by one more; the first of a few is forgotten.
+/// Returns a history extended by one fragment, without its oldest one.
 const fn followed(history: u32, by: Fragment) -> u32 {
     (history << FORGETS_BITS) ^ by.0
 }

@@ -1,4 +1,5 @@
-//! JSON read in one pass, in windows, without a tree: what the reader of traces is made of.
+//! A one-pass JSON scanner that works in windows and builds no tree. The readers of this crate are
+//! made of it.
 
 mod cursor;
 mod digits;

@@ -13,37 +13,39 @@ use hashbrown::HashTable;
 use super::PrefixText;
 use super::{Cursor, text_hash};
 
-/// The number of a prefix that was seen before.
+/// The id of a prefix that was seen before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prefix(u16);
 
 impl Prefix {
-    /// Stands before the first prefix.
+    /// The id before the first prefix.
     pub(crate) const BEGIN: Self = Self(0);
-    /// Stands for the last prefix that was not remembered.
+    /// The id of the last prefix that was not remembered.
     const UNKNOWN: Self = Self(1);
 
-    /// Returns it if it is remembered.
+    /// Returns the prefix if it is remembered.
     pub(crate) fn known(self) -> Option<Self> {
         (self != Self::UNKNOWN).then_some(self)
     }
 
-    /// Returns its place in tables of what is known of prefixes.
+    /// Returns the index for tables by prefix.
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// No more prefixes than this are remembered; what comes beyond is read the slow way. Those that
-/// pass values leave room for others.
+/// The largest number of prefixes to remember; text beyond that is read the slow way. Prefixes that
+/// include values leave room for others.
 const MOST_PREFIXES: usize = 4096;
 const MOST_PASSING: usize = 3072;
-/// How many prefixes are remembered to come after one.
+/// The number of successors remembered for each prefix.
 const WAYS: usize = 8;
-/// After so many prefixes that were not known it is asked whether it is worth to pass values.
+/// The number of mispredictions after which the predictor checks whether including values pays off.
 const PATIENCE: u32 = 32;
 
-/// The prefixes of a file so far. `Effect` is what a prefix says to the reader.
+/// The prefixes of a file so far, each with its successors.
+///
+/// `Effect` is the reader's interpretation of a prefix.
 pub(crate) struct PrefixPredictor<Effect> {
     prefixes: Vec<KnownPrefix<Effect>>,
     numbers: HashTable<Prefix>,
@@ -53,15 +55,15 @@ struct KnownPrefix<Effect> {
     text: PrefixText,
     effect: Effect,
     next: [Prefix; WAYS],
-    /// How often a prefix from here was known, and how often not.
+    /// The numbers of correct predictions and mispredictions from here.
     hits: u32,
     misses: u32,
-    /// Whether values are passed that are mostly the same.
+    /// Whether prefixes from here include values that rarely change.
     passes: bool,
 }
 
 impl<Effect: PartialEq + Default> PrefixPredictor<Effect> {
-    /// Makes a table; what leads to a first prefix has the default effect.
+    /// Creates an empty predictor. The state before the first prefix has the default effect.
     pub(crate) fn new() -> Self {
         let root = || {
             let text = PrefixText::new(b"").expect("nothing is short enough");
@@ -73,13 +75,13 @@ impl<Effect: PartialEq + Default> PrefixPredictor<Effect> {
         }
     }
 
-    /// Returns how many prefixes there are.
+    /// Returns the number of prefixes.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.prefixes.len()
     }
 
-    /// Passes the prefix that comes next, if it came after `from` before.
+    /// Passes the next prefix, if it has followed `from` before.
     #[inline]
     pub(crate) fn match_next(&mut self, cursor: &mut Cursor<'_>, from: Prefix) -> Option<Prefix> {
         let likely = self.prefixes[from.index()].next[0];
@@ -99,7 +101,8 @@ impl<Effect: PartialEq + Default> PrefixPredictor<Effect> {
             if cursor.pass_prefix(&self.prefixes[prefix.index()].text) {
                 let known = &mut self.prefixes[from.index()];
                 known.hits += 1;
-                // What comes often moves to the front, slowly, so that two in turns do not swap.
+                // Frequent successors move to the front, but slowly, so that two alternating ones
+                // do not swap each time.
                 if known.hits.is_multiple_of(4) {
                     known.next.swap(way, way - 1);
                 }
@@ -109,13 +112,13 @@ impl<Effect: PartialEq + Default> PrefixPredictor<Effect> {
         None
     }
 
-    /// Returns what a prefix says.
+    /// Returns the effect of a prefix.
     #[inline]
     pub(crate) fn effect(&self, prefix: Prefix) -> &Effect {
         &self.prefixes[prefix.index()].effect
     }
 
-    /// Returns whether a prefix from here may pass values.
+    /// Returns whether a prefix from here may include values.
     pub(crate) fn may_pass(&self, from: Prefix) -> bool {
         self.prefixes[from.index()].passes && self.prefixes.len() < MOST_PASSING
     }
@@ -139,7 +142,7 @@ impl<Effect: PartialEq + Default> PrefixPredictor<Effect> {
         prefix
     }
 
-    /// Holds what a prefix says that is not to be remembered, until the next such prefix.
+    /// Stores the effect of a prefix that is not remembered, until the next such prefix.
     pub(crate) fn hold(&mut self, effect: Effect) -> Prefix {
         self.prefixes[Prefix::UNKNOWN.index()].effect = effect;
         Prefix::UNKNOWN

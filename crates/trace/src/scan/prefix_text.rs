@@ -1,10 +1,10 @@
-//! The text of a prefix, laid out to be compared with what comes next.
+//! The text of a prefix, laid out for fast comparison.
 
-/// A text of at most [`Self::LONGEST`] bytes, laid out to be compared in words of sixteen bytes.
+/// A text of at most [`Self::LONGEST`] bytes, laid out for comparison in words of sixteen bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PrefixText {
     bytes: Box<[u8]>,
-    /// The first word, and which of its bits are of the text.
+    /// The first word, and the mask of its bits that belong to the text.
     first: u128,
     mask: u128,
 }
@@ -13,7 +13,7 @@ impl PrefixText {
     pub(crate) const LONGEST: usize = 256;
     const WORD: usize = 16;
 
-    /// Takes a text, if it is not too long.
+    /// Lays out a text. `None` if it is too long.
     pub(crate) fn new(text: &[u8]) -> Option<Self> {
         if text.len() > Self::LONGEST {
             return None;
@@ -60,7 +60,7 @@ impl PrefixText {
         {
             return false;
         }
-        // What is left is in the last words, which overlap the blocks.
+        // The rest lies in the last words, which overlap the blocks.
         (rest.len() <= Self::WORD
             || rest.first_chunk::<{ Self::WORD }>() == own_rest.first_chunk::<{ Self::WORD }>())
             && next.last_chunk::<{ Self::WORD }>() == self.bytes.last_chunk::<{ Self::WORD }>()

@@ -1,7 +1,8 @@
-//! The bytes of a file, unpacked, in windows: what was read is let go, so that memory stays bounded.
-//! Files are read and not mapped, though that costs a twentieth of the time that a trace takes:
-//! pages of a map count as memory of the process unless they are let go by unsafe calls, and a file
-//! that shrinks meanwhile would end the process.
+//! The decompressed bytes of a file in a moving window, so that memory stays bounded.
+//!
+//! Files are read and not mapped, although reading costs a twentieth of the time of a trace: mapped
+//! pages count as memory of the process until unsafe calls release them, and a file that shrinks
+//! meanwhile would end the process.
 
 use std::cell::Cell;
 use std::io::{self, BufReader, Chain, Read};
@@ -15,9 +16,9 @@ use crate::error::{Error, Result};
 use crate::files::Compression;
 use crate::read_options::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES};
 
-/// How much is read at a time. It fits into the second cache.
+/// The size of a read. It fits into the second-level cache.
 const CHUNK_BYTES: usize = 256 << 10;
-/// No value, which an event is, may be longer than this.
+/// The largest length of one value, such as an event.
 const LONGEST_VALUE: usize = 64 << 20;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -25,7 +26,10 @@ const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 const ZIP_MAGIC: &[u8] = b"PK\x03\x04";
 const BYTE_ORDER_MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
-/// A window onto the bytes of a file, which moves on.
+/// A moving window over the decompressed bytes of a file.
+///
+/// It detects and removes gzip and zstd compression, enforces the size limits and reports progress.
+/// Readers scan the window and drop what they have passed.
 pub(crate) struct Source<'a> {
     input: Box<dyn Read + 'a>,
     compression: Option<Compression>,
@@ -34,7 +38,7 @@ pub(crate) struct Source<'a> {
     end: usize,
     is_over: bool,
     is_damaged: bool,
-    /// How many bytes were let go, and where in lines that is, while lines are counted.
+    /// The number of bytes dropped, and their position in lines while lines are counted.
     passed: u64,
     place: Place,
     counts_lines: bool,
@@ -44,14 +48,14 @@ pub(crate) struct Source<'a> {
     max_bytes: Option<u64>,
 }
 
-/// What is wrong with the text, and where in the window.
+/// A fault in the text, and its offset in the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: usize,
     pub(crate) stop: Stop,
 }
 
-/// A place in a text, both counted from one.
+/// A position in a text; both numbers count from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     line: usize,
@@ -59,7 +63,7 @@ struct Place {
 }
 
 impl Place {
-    /// Returns the place of the byte before, or where that is on another line, this one.
+    /// Returns the position of the byte before, or this one at the start of a line.
     const fn before(self) -> Self {
         let column = if self.column > 1 { self.column - 1 } else { 1 };
         Self { column, ..self }
@@ -81,10 +85,10 @@ impl Place {
 }
 
 impl<'a> Source<'a> {
-    /// Opens what `file` gives: `total` bytes, or zero where that is not known.
+    /// Opens `file`, which has `total` bytes, or zero if the size is unknown.
     ///
     /// # Errors
-    /// When the first bytes cannot be read, or there are none.
+    /// If the first bytes cannot be read, or there are none.
     pub(crate) fn open(
         file: impl Read + 'a,
         total: u64,
@@ -122,12 +126,12 @@ impl<'a> Source<'a> {
         })
     }
 
-    /// Returns the bytes that were read and not passed.
+    /// Returns the bytes that were read but not passed.
     pub(crate) fn window(&self) -> &[u8] {
         &self.buffer[self.begin..self.end]
     }
 
-    /// Lets go of the first bytes of the window.
+    /// Drops the first bytes of the window.
     pub(crate) fn pass(&mut self, bytes: usize) {
         if self.counts_lines {
             self.place = self.place.after(&self.buffer[self.begin..][..bytes]);
@@ -136,7 +140,7 @@ impl<'a> Source<'a> {
         self.passed += bytes as u64;
     }
 
-    /// Passes a byte order mark, where the text begins with one.
+    /// Passes a byte order mark at the start of the text.
     pub(crate) fn pass_mark(&mut self) -> Result<()> {
         while self.window().len() < BYTE_ORDER_MARK.len() && self.more()? {}
         if self.window().starts_with(&BYTE_ORDER_MARK) {
@@ -146,10 +150,10 @@ impl<'a> Source<'a> {
         Ok(())
     }
 
-    /// Makes the window longer. Returns whether there was more.
+    /// Extends the window. Returns whether there was more text.
     ///
     /// # Errors
-    /// When the file cannot be read, or one value is so long that this cannot be a trace.
+    /// If the file cannot be read, or a single value is too long for a trace.
     pub(crate) fn more(&mut self) -> Result<bool> {
         if self.is_over {
             return Ok(false);
@@ -181,7 +185,8 @@ impl<'a> Source<'a> {
         Ok(read > 0)
     }
 
-    /// Refuses what is longer than was asked for or, of a packed file, than any trace is.
+    /// Refuses text that exceeds the limit of the read or, for a compressed file, the size of any
+    /// trace.
     fn check_limit(&self) -> Result<()> {
         let of_packed = || {
             let packed = self.compression.map(|_| self.done.get())?;
@@ -194,10 +199,10 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Passes white space, however much there is, and returns what comes after it.
+    /// Passes white space, however long, and returns the byte after it.
     ///
     /// # Errors
-    /// As [`Self::more`].
+    /// Like [`Self::more`].
     pub(crate) fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             let mut cursor = Cursor::new(self.window());
@@ -210,13 +215,12 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Does `scan` on the window, which is made longer until it is enough, and passes what was
-    /// scanned.
+    /// Runs `scan` on the window, extended until it suffices, and passes the scanned text.
     ///
-    /// The inner error is of the text: it ends too early, or is not what it should be.
+    /// The inner error is a fault of the text: it ends too early or is not as expected.
     ///
     /// # Errors
-    /// As [`Self::more`].
+    /// Like [`Self::more`].
     pub(crate) fn scan<T>(
         &mut self,
         mut scan: impl FnMut(&mut Cursor<'_>) -> Scan<T>,
@@ -245,17 +249,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Passes everything before the next `text`. Returns whether there is one.
+    /// Passes everything before the next `text`. Returns whether it was found.
     ///
     /// # Errors
-    /// As [`Self::more`].
+    /// Like [`Self::more`].
     pub(crate) fn seek(&mut self, text: &[u8]) -> Result<bool> {
         loop {
             if let Some(found) = memchr::memmem::find(self.window(), text) {
                 self.pass(found);
                 return Ok(true);
             }
-            // Its beginning may stand at the window's end.
+            // The window may end within the text.
             self.pass(self.window().len().saturating_sub(text.len() - 1));
             if !self.more()? {
                 return Ok(false);
@@ -263,17 +267,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns which part of the file was read, if that is known.
+    /// Returns the fraction of the file that was read, if its size is known.
     pub(crate) fn part_read(&self) -> Option<f64> {
         (self.total > 0).then(|| self.done.get() as f64 / self.total as f64)
     }
 
-    /// Stops counting lines, when no error can need them any more.
+    /// Stops counting lines, once no error can need them.
     pub(crate) const fn forget_lines(&mut self) {
         self.counts_lines = false;
     }
 
-    /// Says what the window begins as, if that is no text but what texts are packed in.
+    /// Returns an error if the window starts with the magic number of a container.
     pub(crate) fn packed(&self) -> Option<Error> {
         let window = self.window();
         let found = match (compression_of(window), self.compression) {
@@ -285,7 +289,7 @@ impl<'a> Source<'a> {
         Some(Error::Packed { found })
     }
 
-    /// Says what is wrong with the text.
+    /// Returns the error for a fault in the text.
     pub(crate) fn error(&self, fault: Fault) -> Error {
         match fault.stop {
             Stop::More => self.cut_off(),
@@ -294,7 +298,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Says that the text ends too early.
+    /// Returns the error for text that ends too early.
     pub(crate) fn cut_off(&self) -> Error {
         if let Some(compression) = self.compression.filter(|_| self.is_damaged) {
             return Error::Compressed(compression);
@@ -303,21 +307,21 @@ impl<'a> Source<'a> {
         Error::Truncated { line, column }
     }
 
-    /// Says what should stand at `offset` of the window.
+    /// Returns the error for text that is not JSON at `offset` of the window.
     pub(crate) fn not_json(&self, offset: usize, what: &str) -> Error {
         let Place { line, column } = self.place(offset);
         let what = what.into();
         Error::NotJson { line, column, what }
     }
 
-    /// Says what should stand at `offset` of the window, of a text that is JSON.
+    /// Returns the error for JSON that is not a trace at `offset` of the window.
     pub(crate) fn not_a_trace(&self, offset: usize, what: &str) -> Error {
         let Place { line, column } = self.place(offset);
         let what = what.into();
         Error::NotATrace { line, column, what }
     }
 
-    /// Says what the text that was passed should have held, of one that is JSON.
+    /// Returns the error for JSON that lacks something in the text already passed.
     pub(crate) fn lacks(&self, what: &str) -> Error {
         let Place { line, column } = self.place.before();
         let what = what.into();
@@ -343,8 +347,8 @@ impl<'a> Source<'a> {
         }
         self.buffer.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, length);
-        // A value that does not fit is looked at again from its start: twice the room each time
-        // keeps that linear.
+        // A value that does not fit is scanned again from its start; doubling the buffer keeps that
+        // linear.
         let room = (2 * length).max(length + CHUNK_BYTES);
         if self.buffer.len() < length + CHUNK_BYTES {
             self.buffer.resize(room, 0);
@@ -374,7 +378,7 @@ fn unpacked<'a, F: Read + 'a>(
     }
 }
 
-/// A file that counts what was read of it.
+/// A file that counts the bytes read from it.
 struct Counted<F> {
     file: F,
     done: Rc<Cell<u64>>,

@@ -1,15 +1,15 @@
-//! The text that a JSON string stands for.
+//! Decodes JSON strings.
 
 use std::borrow::Cow;
 
-/// Returns what stands between the quotes of a string, nothing for other JSON.
+/// Returns the text between the quotes of a JSON string. `None` for other JSON.
 pub(crate) fn inside_quotes(raw: &[u8]) -> Option<&[u8]> {
     raw.strip_prefix(b"\"")?.strip_suffix(b"\"")
 }
 
-/// Returns the text that stands between quotes, and whether it was written as JSON wants it.
+/// Decodes the text between quotes, and returns whether it was valid JSON.
 ///
-/// What is wrongly escaped stays as it stands; what is not Unicode becomes the sign for that.
+/// Invalid escapes stay as they are; invalid Unicode becomes the replacement character.
 pub(crate) fn decode(inside: &[u8]) -> (Cow<'_, str>, bool) {
     let plain = String::from_utf8_lossy(inside);
     let is_sound = matches!(plain, Cow::Borrowed(_)) && !inside.iter().any(|&byte| byte < 0x20);
@@ -34,7 +34,8 @@ fn decode_leniently(text: &str) -> String {
     decoded + rest
 }
 
-/// Appends what the escape at the start of `text` stands for, and returns how long it is.
+/// Appends the character of the escape at the start of `text`, and returns the length of the
+/// escape.
 fn decode_escape(text: &str, decoded: &mut String) -> usize {
     let simple = match text.as_bytes().get(1) {
         Some(b'"') => '"',
@@ -55,7 +56,7 @@ fn decode_escape(text: &str, decoded: &mut String) -> usize {
     2
 }
 
-/// As [`decode_escape`], of an escape with four hexadecimal digits, or two of those.
+/// Does the same as [`decode_escape`] for `\u` escapes, including surrogate pairs.
 fn decode_unicode(text: &str, decoded: &mut String) -> usize {
     let unit = |at: usize| {
         let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
@@ -105,7 +106,7 @@ mod tests {
             let string = serde_json::to_string(&text).unwrap();
             let inside = inside_quotes(string.as_bytes()).unwrap();
             prop_assert_eq!(decode(inside), (Cow::Borrowed(text.as_str()), true));
-            // A backslash that stands for nothing makes the reader lenient about the rest.
+            // An invalid escape switches to the lenient decoder for the rest.
             let spoilt = format!("{}\\x", std::str::from_utf8(inside).unwrap());
             prop_assert_eq!(decode(spoilt.as_bytes()), (Cow::Owned(format!("{text}\\x")), false));
         }

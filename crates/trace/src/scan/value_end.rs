@@ -1,7 +1,7 @@
-//! Where values of JSON end, found eight bytes at a time.
+//! Finds the ends of JSON values, eight bytes at a time.
 
-/// Returns the length of the number that comes next, if it is of digits, dots and signs and not
-/// long: nearly all are.
+/// Returns the length of the next number, if it is short and consists of digits, points and signs,
+/// as nearly all do.
 #[inline]
 pub(super) fn plain_number(bytes: &[u8]) -> Option<usize> {
     const WORDS: usize = 3;
@@ -22,7 +22,7 @@ pub(super) fn plain_number(bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// The bytes that numbers and words are made of.
+/// The bytes that numbers and words consist of.
 pub(super) static IS_WORD: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -34,7 +34,8 @@ pub(super) static IS_WORD: [bool; 256] = {
     table
 };
 
-/// Returns the place behind a number or a word. At the end of a window it is not known to be whole.
+/// Returns the position after a number or a word. `None` at the end of the window, where it may
+/// continue.
 pub(super) fn word_end(bytes: &[u8], from: usize) -> Option<usize> {
     let length = bytes[from..]
         .iter()
@@ -42,10 +43,10 @@ pub(super) fn word_end(bytes: &[u8], from: usize) -> Option<usize> {
     Some(from + length)
 }
 
-/// Sets the high bit of each byte that is no digit, dot or minus; bytes above the first such one
-/// may be wrong.
+/// Sets the high bit of each byte that is not a digit, point or minus. Bytes above the first such
+/// one may be wrong.
 const fn outside_numbers(word: u64) -> u64 {
-    // They stand together in ASCII, with `/` among them.
+    // These characters are contiguous in ASCII, except for `/` among them.
     const BELOW: u64 = ONES * b'-' as u64;
     const ABOVE: u64 = ONES * (0x7f - b'9') as u64;
     let below = word.wrapping_sub(BELOW) & !word;
@@ -56,14 +57,14 @@ const fn outside_numbers(word: u64) -> u64 {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Sets the high bit of each byte of `word` that is `byte`; bytes above the first such one may be
-/// wrong.
+/// Sets the high bit of each byte of `word` that equals `byte`. Bytes above the first such one may
+/// be wrong.
 const fn equal(word: u64, byte: u8) -> u64 {
     let difference = word ^ (ONES * byte as u64);
     difference.wrapping_sub(ONES) & !difference & HIGHS
 }
 
-/// Returns the place of the first byte for which `marks` sets a high bit, eight bytes at a time.
+/// Returns the position of the first byte for which `marks` sets a high bit, eight bytes at a time.
 #[inline]
 fn find(bytes: &[u8], from: usize, marks: impl Fn(u64) -> u64) -> Option<usize> {
     let mut at = from;
@@ -74,7 +75,7 @@ fn find(bytes: &[u8], from: usize, marks: impl Fn(u64) -> u64) -> Option<usize> 
         }
         at += 8;
     }
-    // The rest is filled up with zeros, which no mark is for.
+    // The rest is padded with zeros, which no mark matches.
     let rest = bytes.get(at..)?;
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
@@ -82,7 +83,7 @@ fn find(bytes: &[u8], from: usize, marks: impl Fn(u64) -> u64) -> Option<usize> 
     (found != 0).then(|| at + (found.trailing_zeros() / 8) as usize)
 }
 
-/// Returns the place behind the string whose inside begins at `from`.
+/// Returns the position after the string whose contents begin at `from`.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
@@ -95,9 +96,9 @@ pub(super) fn string_end(bytes: &[u8], from: usize) -> Option<usize> {
     }
 }
 
-/// Returns the place behind the object or array that begins at `from`.
+/// Returns the position after the object or array that begins at `from`.
 pub(super) fn container_end(bytes: &[u8], from: usize) -> Option<usize> {
-    // Brackets and braces differ in one bit only, which quotes have too.
+    // Brackets and braces differ in a single bit, which quotes have set too.
     const BIT: u64 = ONES * 0x20;
     let marks = |word: u64| {
         let word = word | BIT;
@@ -120,7 +121,7 @@ pub(super) fn container_end(bytes: &[u8], from: usize) -> Option<usize> {
                     return Some(at);
                 }
             }
-            // A control character that looks like a quote with the bit.
+            // A control character that looks like a quote with the bit set.
             _ => at += 1,
         }
     }

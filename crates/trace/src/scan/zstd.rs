@@ -1,11 +1,11 @@
-//! zstd data as a stream: frames one after another, of which some are only passed over.
+//! A stream over zstd data: frames one after the other, without the skippable ones.
 
 use std::io::{self, BufRead, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Reads the frames of `input` as one text.
+/// Decompresses the frames of `input` as one text.
 pub(crate) struct ZstdFrames<R> {
     input: R,
     decoder: FrameDecoder,

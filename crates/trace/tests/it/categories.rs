@@ -1,8 +1,8 @@
-//! Categories of other years and makers: what ran on a device is a device's, and what is not
-//! understood is told.
+//! Categories of older traces and other vendors: device work belongs to a device, and categories
+//! that are not understood are reported.
 
 use mindprof_analyze::{Analysis, GroupBy, averages};
-use mindprof_answers::steps;
+use mindprof_answers::Steps;
 use mindprof_model::{Category, DeviceKind};
 use mindprof_trace::{ReadOptions, Reading, read_trace_with, write_trace};
 
@@ -19,7 +19,8 @@ fn facts(reading: &Reading) -> Vec<(Category, DeviceKind)> {
         .collect()
 }
 
-/// The window, a step, an operator, a launch and three kinds of work as Kineto wrote them in 2021.
+/// The window, a step, an operator, a launch and three kinds of device work, as Kineto wrote them
+/// in 2021.
 const OLD: &[u8] = br#"{"traceEvents": [
   {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Traces", "tid": "PyTorch Profiler", "ts": 0, "dur": 99, "args": {"Op count": 0}},
   {"ph": "X", "cat": "Operator", "name": "ProfilerStep#5", "pid": 9, "tid": "9", "ts": 0, "dur": 90, "args": {"External id": 1}},
@@ -43,7 +44,7 @@ fn categories_of_2021_are_read_as_what_they_are() {
     ];
     assert_eq!(facts(&reading), expected);
     assert!(reading.unknown_categories.is_empty());
-    assert_eq!(steps(&reading.profile)[0].number, 5);
+    assert_eq!(Steps::build(&reading.profile).complete()[0].number, 5);
     let analysis = Analysis::build(reading.profile);
     let rows = averages(&analysis, GroupBy::default()).rows;
     let operator = rows.iter().find(|row| row.key == "aten::mm").unwrap();

@@ -1,4 +1,4 @@
-//! The recorded traces and torch's answers.
+//! The recorded traces, and torch's results for them.
 
 use std::fs;
 use std::io::Read;
@@ -29,9 +29,9 @@ impl Session {
         Self { host, name }
     }
 
-    /// Returns whether torch put calls of other threads on the starting one, where they overlap: it
-    /// takes their time from their parents twice. Here what children cover together counts once, so
-    /// that self time is never negative.
+    /// Returns whether torch put calls of other threads on the starting one, where they overlap.
+    /// torch subtracts their time from their parents twice; here overlapping children count once,
+    /// so that self time is never negative.
     pub(crate) fn has_overlaps(self) -> bool {
         self.name == "threads-full"
     }
@@ -45,7 +45,7 @@ impl Session {
         decompress(&self.trace_path())
     }
 
-    /// Returns what torch says of the session.
+    /// Returns torch's results for the session.
     pub(crate) fn says(self) -> Value {
         serde_json::from_slice(&decompress(&self.path("says.json.gz"))).unwrap()
     }
@@ -56,7 +56,7 @@ impl Session {
         serde_json::from_slice(&decompress(&self.path(&suffix))).unwrap()
     }
 
-    /// Returns the stacks that torch wrote of the session, if it was recorded with stacks.
+    /// Returns the stacks that torch wrote for the session, if it was recorded with stacks.
     pub(crate) fn stacks(self) -> Option<String> {
         let path = self.path("stacks.txt.gz");
         let found = path.exists();

@@ -1,4 +1,4 @@
-//! The reader takes any bytes without a panic: it answers with a profile or with an error.
+//! The reader accepts any bytes without a panic, and returns a profile or an error.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::corpus::Session;
 
-/// The first events of a recorded trace, which have every kind of argument.
+/// The first events of a recorded trace, with every kind of argument.
 static TRACE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let text = Session::ALL[2].trace();
     let end = text.len().min(12_000);

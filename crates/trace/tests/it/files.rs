@@ -1,4 +1,4 @@
-//! Files are whole or absent, and errors name them.
+//! Files are complete or absent, and errors name them.
 
 use std::fs;
 use std::io::{self, Write};
@@ -98,7 +98,7 @@ fn what_comes_out_of_damaged_gzip_is_kept() {
     assert_eq!(cut.repairs.total(), 1);
     let kept = cut.profile.events().len();
     assert!((1000..20_000).contains(&kept), "{kept}");
-    // The sum at the end does not agree with what it is of.
+    // The checksum at the end does not match the contents.
     let mut wrong = whole.clone();
     let last = wrong.len() - 6;
     wrong[last] ^= 1;
@@ -107,7 +107,8 @@ fn what_comes_out_of_damaged_gzip_is_kept() {
     assert_eq!(wrong.profile.events().len(), 20_001);
 }
 
-/// What unpacks to far more than it is: white space is let go, one text without an end is refused.
+/// Input that decompresses to far more than its size: white space is dropped, and one endless text
+/// is refused.
 #[test]
 fn bombs_do_no_harm() {
     const MEGABYTE: usize = 1 << 20;
@@ -218,7 +219,7 @@ fn a_link_to_what_is_not_there_yet_is_followed() {
     }
     let target = path("elsewhere/target");
     assert_eq!(read_trace_file(&target).unwrap().events().len(), 1);
-    // No folder is made where a link leads to, and no circle is broken.
+    // Missing directories behind a link are not created, and cyclic links stay.
     symlink("missing/target", path("astray")).unwrap();
     symlink("circle", path("circle")).unwrap();
     for link in ["astray", "circle"] {
@@ -245,7 +246,7 @@ fn a_file_that_is_replaced_keeps_its_mode() {
     }
 }
 
-/// As after a process was ended in whose place another has the same number.
+/// Parts of other writers, one of which may have had the same process id.
 #[test]
 fn parts_that_others_left_are_not_in_the_way() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,13 +277,13 @@ fn no_more_is_read_than_was_asked_for() {
     for bytes in [text.as_bytes(), &packed] {
         assert_eq!(read(bytes, size).unwrap().profile.events().len(), 100);
         let error = read(bytes, size - 1).unwrap_err().to_string();
-        let expected = format!("more than {} bytes of text, expected at most", size - 1);
+        let expected = format!("more than {} bytes of text", size - 1);
         assert!(error.starts_with(&expected), "{error}");
         assert!(error.contains("`max_bytes`"), "{error}");
     }
 }
 
-/// Blanks shrink to a thousandth, which no trace does.
+/// Blanks shrink to a thousandth, and no trace does.
 #[test]
 fn what_is_packed_beyond_belief_is_refused() {
     let blanks = vec![b' '; 1 << 20];

@@ -1,4 +1,4 @@
-//! How much is kept of what is not known, and that it is kept the same however often it comes.
+//! How much unknown data is kept, and that it is kept unchanged however often it repeats.
 
 use std::fmt::Write as _;
 
@@ -17,7 +17,7 @@ fn read(trace: &str, unknown: UnknownArgs) -> Reading {
     read_trace_with(trace.as_bytes(), &options).unwrap()
 }
 
-/// A trace of `count` events of one kind; `event` is given numbers by chance.
+/// Returns a trace of `count` events of one kind; `event` receives random numbers.
 fn trace(count: u64, event: impl Fn(u64, [u64; 3]) -> String) -> String {
     let mut state = 1_u64;
     let mut next = move || {
@@ -123,7 +123,7 @@ fn any_value() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever was worked out for texts of a form holds for each of them.
+    /// The template of a text applies to all texts of that form.
     #[test]
     fn texts_of_one_form_are_kept_each_as_it_is(
         keys in prop::collection::vec("[a-z]{1,3}[0-9]{0,2}", 1..4),
@@ -136,7 +136,7 @@ proptest! {
             format!(r#"{{"ph":"{phase}","pid":1,"tid":1,"ts":{index},"dur":1,"args":{{{entries}}},"id":7}}"#)
         };
         let alone: Vec<_> = rows.iter().map(|row| passthrough_of(&read(&format!("[{}]", event(0, row)), UnknownArgs::Keep).profile)).collect();
-        // The third of each is kept by what was worked out for the second.
+        // The third of each is stored by the template that the second created.
         let events: Vec<_> = rows.iter().flat_map(|row| [row; 3]).enumerate().map(|(index, row)| event(index, row)).collect();
         let together = read(&format!("[{}]", events.join(",")), UnknownArgs::Keep);
         let texts = |lines: &[String], phase: &str| -> Vec<String> {

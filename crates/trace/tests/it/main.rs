@@ -1,8 +1,9 @@
-//! Tests of reading and writing traces, on recorded ones and on made-up ones.
+//! Tests of reading and writing traces, on recorded and on generated ones.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod categories;
+#[expect(dead_code, reason = "tests of other crates use the rest")]
 mod corpus;
 mod damage;
 mod files;

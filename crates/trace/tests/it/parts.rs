@@ -1,4 +1,4 @@
-//! Profiles of parts: a real trace that is taken apart and put together is the trace.
+//! Profiles made of parts: a recorded trace that is split and reassembled equals the original.
 
 use mindprof_analyze::{Analysis, FlowKind, FlowSide, Flows, GroupBy, averages, merge};
 use mindprof_model::{
@@ -10,16 +10,16 @@ use rustc_hash::FxHashMap;
 
 use crate::corpus::Session;
 
-/// What ran on the host, or what ran on devices.
+/// The CPU events or the device events.
 struct Side<'a> {
     profile: &'a Profile,
-    is_host: bool,
+    is_cpu: bool,
 }
 
 impl Side<'_> {
     fn has(&self, thread: ThreadId) -> bool {
         let device = self.profile.threads()[thread.index()].device;
-        (device == DeviceKind::Cpu) == self.is_host
+        (device == DeviceKind::Cpu) == self.is_cpu
     }
 }
 
@@ -43,7 +43,7 @@ fn written(profile: &Profile) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The rows under every grouping, as they are printed for debugging.
+/// Returns the rows of every grouping, formatted for debugging.
 fn rows(profile: &Profile) -> String {
     let analysis = Analysis::build(profile.clone());
     let groupings = [
@@ -69,20 +69,20 @@ fn rows(profile: &Profile) -> String {
 }
 
 #[test]
-fn a_host_and_its_device_put_together_are_the_whole() {
+fn a_cpu_and_its_device_put_together_are_the_whole() {
     for session in Session::ALL {
         let profile = read_trace_file(&session.trace_path()).unwrap();
-        let side = |is_host| {
+        let side = |is_cpu| {
             let profile = &profile;
-            Part::selected(profile, Nanos::ZERO, &mut Side { profile, is_host })
+            Part::selected(profile, Nanos::ZERO, &mut Side { profile, is_cpu })
         };
-        let mut host = side(true);
+        let mut cpu = side(true);
         let mut device = side(false);
-        // Each is told once.
+        // Only one of the parts states them.
         device.metadata = mindprof_model::Metadata::default();
         device.span = Nanos::ZERO;
-        host.span = profile.span();
-        let mut builder = ProfileBuilder::from(host);
+        cpu.span = profile.span();
+        let mut builder = ProfileBuilder::from(cpu);
         builder.append(without_roles_and_loss(device), Kinship::Window);
         let whole = builder.build().unwrap();
         assert_eq!(rows(&whole), rows(&profile), "{session:?}");
@@ -90,7 +90,7 @@ fn a_host_and_its_device_put_together_are_the_whole() {
     }
 }
 
-/// A selection keeps all roles and counts of loss; of two that are put together one tells them.
+/// A selection keeps all roles and counts of loss, so only one of two parts may keep them.
 fn without_roles_and_loss(part: Part) -> Part {
     assert_eq!(part.clone().into_profile().unwrap().loss().total(), 0);
     assert!(part.clone().into_profile().unwrap().roles().is_empty());
@@ -139,7 +139,7 @@ fn a_trace_merged_with_itself_counts_everything_twice() {
     }
 }
 
-/// The ranks of the tail and of the head of each arrow.
+/// Returns the ranks of both ends of each flow.
 fn arrows(profile: &Profile) -> Vec<(Option<u32>, Option<u32>)> {
     let flows = Flows::build(profile);
     let mut tails = FxHashMap::default();

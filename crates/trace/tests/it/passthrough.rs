@@ -1,4 +1,4 @@
-//! What a trace says beyond what a profile knows is given back as it was.
+//! Unknown fields, arguments and events of a trace round-trip.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ fn read(text: &str) -> Reading {
     read_trace_with(text.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
-/// Everything that is said beyond what is known, in words that do not depend on the order of ids.
+/// Describes all unknown data, independently of the order of ids.
 pub(crate) fn passthrough_of(profile: &Profile) -> Vec<String> {
     let passthrough = profile.passthrough();
     let most = profile.events().len().max(profile.memory().len());
@@ -68,7 +68,7 @@ fn a_phase_that_is_no_letter_makes_no_event() {
     assert!(again.repairs.iter().next().is_none());
 }
 
-/// The events of a trace by what tells them apart, with all that they say.
+/// Returns the events of a trace by identity, with all of their data.
 fn by_identity(trace: &Value) -> BTreeMap<String, Vec<&Value>> {
     let mut found: BTreeMap<String, Vec<&Value>> = BTreeMap::new();
     for event in trace["traceEvents"].as_array().unwrap() {
@@ -87,7 +87,7 @@ fn keys_of(object: &Value) -> BTreeSet<&str> {
     entries.map(|(key, _)| key.as_str()).collect()
 }
 
-/// What the writer numbers anew, and the track, which may be an overflow track; arguments are
+/// Fields that the writer renumbers, and the track, which may be an overflow track. Arguments are
 /// compared one by one.
 const TOLD_ANEW: [&str; 3] = ["Ev Idx", "tid", "args"];
 
@@ -117,7 +117,8 @@ fn recorded_traces_keep_every_key_of_every_event() {
     }
 }
 
-/// What is said of processes and threads; of two facts with one name and place the later one.
+/// Returns the facts about processes and threads. Of two with one name and place, the later one
+/// counts.
 fn facts_of(trace: &Value) -> BTreeMap<String, &Value> {
     let events = trace["traceEvents"].as_array().unwrap().iter();
     let facts = events.filter(|event| event["ph"] == "M");
@@ -241,7 +242,7 @@ fn what_is_no_json_becomes_a_text() {
     assert_eq!(kernel["args"]["bl\\ock"], 3);
 }
 
-/// A profile of some events on one thread, each with the arguments that are given.
+/// Returns a profile with events on one thread that have these arguments.
 fn profile_with(passthrough: &[Vec<(String, Value)>], records: &[(i64, String)]) -> Profile {
     let mut builder = Part::new();
     builder.reference_unix_ns = 1 << 60;
@@ -253,7 +254,7 @@ fn profile_with(passthrough: &[Vec<(String, Value)>], records: &[(i64, String)])
         device: DeviceKind::Cpu,
     });
     for (index, entries) in passthrough.iter().enumerate() {
-        // Later ones come first, so that they have to be put into order.
+        // Later events come first, so that they have to be sorted.
         let start = Nanos(1000 - index as u64);
         let category = [Category::Operator, Category::Runtime, Category::Other][index % 3];
         builder.add_event(Event::new(category, name, thread, start, Nanos(1)));

@@ -1,4 +1,4 @@
-//! Perfetto's packets of real traces.
+//! The Perfetto packets of recorded traces.
 
 use mindprof_trace::{read_trace_file, write_perfetto, write_perfetto_file, write_trace};
 

@@ -1,4 +1,4 @@
-//! Traces that other tools write: what they say survives being read and written again.
+//! Traces of other tools: their contents survive being read and written again.
 
 use mindprof_model::{EventId, Flags, Profile};
 use mindprof_trace::{ReadOptions, Reading, read_trace, read_trace_with, write_trace};
@@ -12,8 +12,8 @@ fn read(events: &Value) -> Reading {
     read_trace_with(text.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
-/// Reads a trace, writes it again, and returns the events of what was written; reading that has to
-/// give the same profile.
+/// Reads a trace, writes it, and returns the written events. Reading those must yield the same
+/// profile.
 fn converted(events: &Value) -> Vec<Value> {
     let reading = read(events);
     assert_eq!(reading.repairs.total(), 0, "{events}");
@@ -173,7 +173,7 @@ fn texts_for_processes_and_threads_stay_texts() {
         (event["pid"].clone(), event["tid"].clone())
     };
     assert_eq!(place("a"), (json!("Spans"), json!("PyTorch Profiler")));
-    // It crosses the one before, and is drawn beside it.
+    // It crosses the event before it, and is drawn on an overflow track.
     assert_eq!(place("b").0, "Spans");
     assert_eq!(place("c"), (json!("Spans"), json!(1)));
     assert_eq!(place("d"), (json!(1), json!("other")));
@@ -220,7 +220,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// What may name a process or a thread.
+/// Returns a label of a process or a thread.
 fn any_label() -> impl Strategy<Value = Value> {
     prop_oneof![
         (0..3_i64).prop_map(Value::from),
@@ -284,7 +284,7 @@ fn any_plain_event() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Events of other tools that are sound, under names of their own.
+/// Returns the valid events of other tools, under names of their own.
 fn sound_events(events: &[Value]) -> Vec<Value> {
     let mut sound = Vec::new();
     for (event, number) in events.iter().zip(0..) {
@@ -297,20 +297,20 @@ fn sound_events(events: &[Value]) -> Vec<Value> {
         let is_torchs = ["cpu_op", "kernel", "python_function", "user_annotation"]
             .contains(&event["cat"].as_str().unwrap_or_default());
         if is_kept && !is_torchs {
-            // Numbers are compared as they are read, not as they were made.
+            // Numbers are compared as they are parsed, not as they were generated.
             sound.push(serde_json::from_str(&event.to_string()).unwrap());
         }
     }
     sound
 }
 
-/// Whether a value is another one that says the same.
+/// Returns whether a value was reproduced, perhaps in an equivalent form.
 fn is_said_again(key: &str, old: &Value, new: &Value) -> bool {
     let in_quotes: Option<i64> = old.as_str().and_then(|text| text.parse().ok());
     let is_number_in_quotes = in_quotes.is_some() && in_quotes == new.as_i64();
     match key {
         "pid" => old == new || is_number_in_quotes,
-        // It may be drawn on an overflow track, and no object becomes one.
+        // The event may be on an overflow track, and arguments that are not an object become one.
         "tid" | "args" => true,
         _ => old == new,
     }

@@ -1,4 +1,4 @@
-//! What is written is read back.
+//! Written profiles are read back unchanged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,7 +20,7 @@ fn written(profile: &Profile) -> Vec<u8> {
     bytes
 }
 
-/// Everything a trace file keeps of a profile, in words that do not depend on the order of ids.
+/// Describes everything that a trace file keeps of a profile, independently of the order of ids.
 pub(crate) fn describe(profile: &Profile) -> Vec<String> {
     let mut lines = vec![format!(
         "{} {} {:?}",
@@ -76,7 +76,8 @@ fn stack_text(profile: &Profile, stack: StackId) -> String {
         .collect()
 }
 
-/// The numbers of all events, and where the forward operators of backward nodes ran.
+/// Returns the correlation ids of all events, and the threads of the forward operators of autograd
+/// nodes.
 fn links_of(profile: &Profile) -> Vec<(u32, u32, String)> {
     let ids = (0..profile.events().len()).map(EventId::from_index);
     ids.filter_map(|id| profile.links(id))
@@ -90,7 +91,7 @@ fn links_of(profile: &Profile) -> Vec<(u32, u32, String)> {
         .collect()
 }
 
-/// Where a forward operator ran, in words that do not depend on the order of ids.
+/// Describes the thread of a forward operator, independently of the order of ids.
 fn forward_of(profile: &Profile, links: Links) -> String {
     match links.forward_thread() {
         ForwardThread::At(thread) => {
@@ -114,7 +115,7 @@ fn recorded_traces_survive_being_written() {
 
 const KEPT_FIELDS: [&str; 9] = ["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "bp"];
 
-/// The facts of an event's arguments that a profile keeps.
+/// The arguments of events that a profile keeps.
 const KEPT_ARGUMENTS: [&str; 20] = [
     "Sequence number",
     "Fwd thread id",
@@ -138,8 +139,8 @@ const KEPT_ARGUMENTS: [&str; 20] = [
     "finished",
 ];
 
-/// Lists the complete events, the memory and the arrows of a trace by what is kept of them, in an
-/// order that both writers share.
+/// Lists the kept data of complete events, memory records and flows of a trace, in an order that
+/// both writers share.
 fn kept_of(trace: &[u8]) -> Vec<String> {
     let trace: Value = serde_json::from_slice(trace).unwrap();
     let events = trace["traceEvents"].as_array().unwrap();
@@ -156,7 +157,7 @@ fn kept_of(trace: &[u8]) -> Vec<String> {
             fields[4] = own_track(&trace, event);
             let mut arguments = KEPT_ARGUMENTS.map(|key| event["args"][key].clone());
             if event["cat"] == "python_function" {
-                // Older traces say it by numbers only, and that there is no caller by zero.
+                // Older traces give callers only by number, and zero means that there is none.
                 arguments[6] = Value::Null;
                 arguments[8] = Some(arguments[8].clone())
                     .filter(|caller| *caller != 0)
@@ -173,7 +174,7 @@ fn arrow_of(event: &Value) -> (String, u64) {
     (event["cat"].to_string(), event["id"].as_u64().unwrap())
 }
 
-/// torch also draws beginnings without an end and ends without a beginning.
+/// torch also writes flow starts without an end and flow ends without a start.
 fn whole_arrows(events: &[Value]) -> HashSet<(String, u64)> {
     let ends = |phase: &'static str| -> HashSet<_> {
         let ends = events.iter().filter(|event| event["ph"] == phase);
@@ -182,7 +183,7 @@ fn whole_arrows(events: &[Value]) -> HashSet<(String, u64)> {
     ends("s").intersection(&ends("f")).cloned().collect()
 }
 
-/// Returns the thread that an event ran on: ours may be drawn beside it.
+/// Returns the thread of an event, which our writer may put on an overflow track.
 fn own_track(trace: &Value, event: &Value) -> Value {
     let overflow = trace["mindprof"]["spare_tracks"].as_array();
     let mut overflow = overflow.into_iter().flatten();
@@ -203,7 +204,7 @@ fn written_events_say_what_torch_wrote() {
     }
 }
 
-/// How many of the categories are of scopes.
+/// The number of categories that are scopes.
 const SCOPES: usize = 3;
 
 const CATEGORIES: [Category; 7] = [
@@ -218,7 +219,7 @@ const CATEGORIES: [Category; 7] = [
 
 const DEVICE_CATEGORIES: [Category; 2] = [Category::Kernel, Category::DeviceAnnotation];
 
-/// How many threads of the host there are, and how many streams.
+/// The number of CPU threads, and of streams.
 const LANES: usize = 3;
 
 #[derive(Clone, Debug)]
@@ -229,7 +230,7 @@ struct AnyEvent {
     duration: u64,
     sequence: Option<u32>,
     backward: bool,
-    /// Which of the threads of its kind it is on, and which the forward of a backward node was on.
+    /// The index of its thread or stream, and that of the forward operator of an autograd node.
     lanes: (usize, usize),
     dims: u8,
     frames: Vec<String>,
@@ -237,7 +238,7 @@ struct AnyEvent {
     storages: Vec<u64>,
 }
 
-/// A text that a stack may hold: frames are told apart by `;`.
+/// Returns a text that a stack can contain: `;` separates frames.
 fn any_frame() -> impl Strategy<Value = String> {
     any::<String>().prop_map(|text| text.replace(';', ":") + ")")
 }
@@ -297,7 +298,7 @@ fn any_role() -> impl Strategy<Value = RoleRecord> {
 }
 
 fn any_memory() -> impl Strategy<Value = (MemoryRecord, Vec<String>)> {
-    // More than a machine can have is not given back: see `Repair::AbsurdMemory`.
+    // Implausible amounts do not round-trip: see `Repair::AbsurdMemory`.
     let totals = 0..=1_u64 << 50;
     let amounts = (
         any::<u64>(),
@@ -337,7 +338,7 @@ fn intern_stack(builder: &mut Part, frames: &[String]) -> StackId {
     })
 }
 
-/// Everything that a profile may hold and a trace file keeps.
+/// Builds a profile with everything that a trace file keeps.
 fn build(
     events: &[AnyEvent],
     memory: &[(MemoryRecord, Vec<String>)],
@@ -367,7 +368,7 @@ fn build(
             ((on_device, lane), thread)
         })
         .collect();
-    // A thread is known by its number among those that work.
+    // A thread is identified by its index among the threads with events.
     let works = |lane: usize| {
         let is_scope = |any: &AnyEvent| any.category < SCOPES;
         events
@@ -411,7 +412,7 @@ fn build(
         builder.set_storages(builder.len(), &any.storages);
         builder.add_linked_event(event, links);
     }
-    // Events carry what is said of tensors: it is only kept whole on threads that have some.
+    // Events carry the roles of tensors, so roles round-trip only on threads that have events.
     for role in roles.iter().filter(|role| used.contains(&role.thread)) {
         builder.add_role(*role);
     }
@@ -427,7 +428,8 @@ fn build(
     builder
 }
 
-/// The numbers of what devices and their runtimes did; a writer gives scopes numbers of its own.
+/// Returns the correlation ids of device work and runtime calls; the writer assigns those of
+/// scopes.
 fn device_links(profile: &Profile) -> Vec<(u32, u32)> {
     let ids = (0..profile.events().len()).map(EventId::from_index);
     ids.filter(|&id| {

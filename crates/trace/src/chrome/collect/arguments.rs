@@ -1,4 +1,4 @@
-//! The arguments of host events: what a profile holds of them, and what it cannot hold as it is.
+//! The arguments of CPU events: those a profile has a place for, and those kept as text.
 
 use mindprof_model::module_number;
 use mindprof_model::{
@@ -15,7 +15,7 @@ use crate::chrome::integer::{integer_of, number_of};
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::scan::Fragment;
 
-/// The lists that inputs are told by.
+/// The lists that describe inputs.
 const INPUT_LISTS: [ArgumentKey; 5] = [
     ArgumentKey::Dims,
     ArgumentKey::Types,
@@ -25,8 +25,8 @@ const INPUT_LISTS: [ArgumentKey; 5] = [
 ];
 
 impl Collector {
-    /// Takes the arguments of an event, of which some may have been taken before. Returns those that
-    /// the profile cannot hold as they are.
+    /// Adds the arguments of an event, some of which may have been added before. Returns those that
+    /// the profile cannot reproduce.
     pub(super) fn add_arguments(
         &mut self,
         kept: &mut Event,
@@ -51,7 +51,7 @@ impl Collector {
             if said.contains(ArgumentKey::ForwardThread) {
                 let forward: u32 = number_of(forward_thread);
                 let number = forward.checked_sub(1).map(ThreadId::from_raw);
-                // By its number, until all threads are known.
+                // By number until all threads are known.
                 links.set_forward_thread(number.map_or(ForwardThread::Unknown, ForwardThread::At));
             }
             if number_of::<u64>(forward_thread) > 0 && role != Role::BackwardWrapper {
@@ -63,7 +63,7 @@ impl Collector {
         left
     }
 
-    /// Takes the arguments that only scopes of a host have, as [`Self::add_arguments`].
+    /// Adds the arguments that only CPU scopes have, like [`Self::add_arguments`].
     fn add_scope_arguments(
         &mut self,
         kept: &mut Event,
@@ -105,7 +105,7 @@ impl Collector {
         said.within(keys_of(kept.category)).without(told)
     }
 
-    /// Takes the arguments of a call of a Python function, as [`Self::add_arguments`].
+    /// Adds the arguments of a Python call, like [`Self::add_arguments`].
     pub(super) fn add_call(
         &mut self,
         kept: &mut Event,
@@ -149,8 +149,8 @@ impl Collector {
         left
     }
 
-    /// Understands each distinct text of inputs once. Returns also which lists are not told by what
-    /// was understood, such as those with types that are not known.
+    /// Interprets each distinct set of input lists once. Also returns the lists that cannot be
+    /// reproduced from the result, such as those with unknown types.
     fn inputs(&mut self, arguments: &RawArguments<'_>, texts: &Texts) -> (InputsId, ArgumentKeys) {
         let lists = INPUT_LISTS.map(|key| arguments.text(key));
         if let Some(&known) = self.inputs.get(&lists) {
@@ -186,13 +186,13 @@ impl Collector {
     }
 }
 
-/// Returns the numbers that tie an event to others which its links cannot hold as they are.
+/// Returns the correlation arguments that the links of an event cannot reproduce.
 fn unlinked(arguments: &RawArguments<'_>, links: Links, category: Category) -> ArgumentKeys {
     let mut left = ArgumentKeys::NONE;
     if links.correlation == 0 {
         left.add(ArgumentKey::Correlation);
     }
-    // Scopes get a number anew where theirs is zero.
+    // Scopes with a zero get a new number when they are written.
     let is_scope = matches!(category, Category::Operator | Category::Annotation);
     if links.external == 0 && !(is_scope && arguments.value(ArgumentKey::External) == b"0") {
         left.add(ArgumentKey::External);

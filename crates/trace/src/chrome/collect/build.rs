@@ -1,4 +1,4 @@
-//! Settles what is only known when all events are, and makes the profile.
+//! Settles everything that depends on all events, and builds the part.
 
 use mindprof_model::{
     Category, EventBatch, LinkColumns, Nanos, ScopeKind, ThreadId, ThreadNumbers, wrapped_node,
@@ -12,7 +12,7 @@ use crate::reading::PartReading;
 use crate::repairs::Repair;
 
 impl Collector {
-    /// Builds the profile: the window's start becomes time zero, or the first event if that is
+    /// Builds the part. Time zero is the start of the window, or the first event if that is
     /// earlier.
     pub(in crate::chrome) fn build(mut self) -> PartReading {
         for unfinished in self.spans.close(&mut self.events, &mut self.repairs) {
@@ -48,7 +48,7 @@ impl Collector {
         }
     }
 
-    /// Lets go of numbers that tie nothing together, unless the trace is written again.
+    /// Drops correlation ids that tie nothing together, unless the trace will be written again.
     fn forget_idle_links(&mut self) {
         let are_idle = !self.has_device_events && !self.has_forward_threads;
         if are_idle && self.store.unknown == UnknownArgs::Count {
@@ -56,9 +56,8 @@ impl Collector {
         }
     }
 
-    /// Puts the tracks into the order in which their events come, those of the host before those
-    /// of devices, whichever the file told first; those on which there was nothing but an end are
-    /// gone.
+    /// Sorts the tracks by their first events, CPU threads before device streams, independently of
+    /// the order in the file. Tracks that had only end events are dropped.
     fn settle_tracks(&mut self) {
         let is_stray = |(repair, ..): (Repair, u64, String)| repair == Repair::UnmatchedEnd;
         let has_strays = self.repairs.iter().any(is_stray);
@@ -84,7 +83,7 @@ impl Collector {
         }
     }
 
-    /// Visits the threads that events and records name.
+    /// Calls `visit` with the thread of every event and record.
     fn each_thread(&mut self, mut visit: impl FnMut(&mut ThreadId)) {
         for event in &mut self.events {
             visit(&mut event.thread);
@@ -100,7 +99,7 @@ impl Collector {
         }
     }
 
-    /// Returns the first of all times.
+    /// Returns the earliest time.
     fn earliest(&self) -> i64 {
         let times = self.memory.iter().map(|record| record.time.0 as i64);
         let roles = self.tensors.roles.iter().map(|role| role.time.0 as i64);
@@ -109,8 +108,8 @@ impl Collector {
         times.min().unwrap_or(0)
     }
 
-    /// Puts the events into the order of a profile, if they are not; that needs their times to be
-    /// relative to `zero`. Returns what they are still to be made relative to.
+    /// Sorts the events into the order of a profile, if necessary, which requires times relative to
+    /// `zero`. Returns the offset that remains to be subtracted.
     fn order_events(&mut self, zero: i64) -> i64 {
         if self.is_ordered.is_known() {
             return zero;
@@ -127,11 +126,11 @@ impl Collector {
         0
     }
 
-    /// Makes the times of events relative to `zero`, looks at how they lie in each other, and finds
-    /// the nodes of the backward graph: not every one says where its forward ran, but each has a
-    /// wrapper that ends in its name.
+    /// Makes the times of events relative to `zero`, checks their nesting, and marks autograd
+    /// nodes: not every one states the thread of its forward operator, but each has a wrapper that
+    /// ends in its name.
     ///
-    /// One walk does it all: the events are far more than a cache holds.
+    /// All of it happens in one pass, because the events far exceed any cache.
     fn settle_events(&mut self, zero: i64) -> EventBatch {
         let strings = &self.part.strings;
         let mut is_node = vec![false; strings.len()];
@@ -172,18 +171,18 @@ impl Collector {
         }
     }
 
-    /// Finds the forward threads, which the trace tells by number.
+    /// Resolves forward threads, which the trace gives by number.
     fn settle_forward_threads(&mut self) {
         if !self.has_forward_threads {
             return;
         }
-        let numbers = ThreadNumbers::build(&self.tracks.are_of_host(), &self.events);
+        let numbers = ThreadNumbers::build(&self.tracks.are_of_cpu(), &self.events);
         let thread = |number: ThreadId| numbers.forward_thread(number.to_raw().saturating_add(1));
         (self.links).map_forward_threads(|forward| forward.map(thread));
     }
 }
 
-/// Returns how long after `zero` a time is, which holds the bits of a signed number.
+/// Returns the time since `zero`, where `time` holds the bits of a signed number.
 const fn since(zero: i64, time: Nanos) -> Nanos {
     Nanos((time.0 as i64).abs_diff(zero))
 }

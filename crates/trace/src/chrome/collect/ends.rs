@@ -1,4 +1,4 @@
-//! Ends of events, and what they say: it belongs to the events that they end.
+//! End events, whose arguments belong to the events they end.
 
 use mindprof_model::{ForwardThread, PassthroughKind, TextId};
 use rustc_hash::FxHashMap;
@@ -11,7 +11,8 @@ use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::read_options::UnknownArgs;
 use crate::scan::decode;
 
-/// What only our own traces say, which have no ends, or what has to be known at the beginning.
+/// Arguments that only our own traces have, which contain no end events, or that must be known at
+/// the beginning.
 const OF_BEGINS: ArgumentKeys = ArgumentKeys::new(&[
     ArgumentKey::Storages,
     ArgumentKey::Roles,
@@ -20,7 +21,7 @@ const OF_BEGINS: ArgumentKeys = ArgumentKeys::new(&[
 ]);
 
 impl Collector {
-    /// Takes the end of the event that was begun last on its track.
+    /// Ends the innermost open event of a track.
     pub(super) fn add_end(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let Some(time) = self.time(event.start) else {
             return;
@@ -41,7 +42,7 @@ impl Collector {
         }
     }
 
-    /// Adds arguments to those of an event. Of two with one key the later one counts.
+    /// Adds arguments to those of an event. A later value replaces an earlier one.
     fn add_late_arguments(
         &mut self,
         index: usize,
@@ -79,7 +80,7 @@ impl Collector {
         });
     }
 
-    /// Forgets an argument that is kept as text, for the event itself says it now.
+    /// Drops an argument that is kept as text, because the event itself now has it.
     pub(super) fn forget_argument(&mut self, index: usize, argument: ArgumentKey) {
         let is_other = |key: &str| ArgumentKey::of(key.as_bytes()) != argument;
         self.amend(PassthroughKind::Arguments, index, |said| {
@@ -87,8 +88,7 @@ impl Collector {
         });
     }
 
-    /// Makes other entries of those that are kept of an event. What becomes of them is put into its
-    /// place when all is known.
+    /// Edits the entries kept as text for an event. The result is stored when all events are known.
     fn amend(&mut self, kind: PassthroughKind, index: usize, amended: impl FnOnce(&str) -> String) {
         if self.store.unknown == UnknownArgs::Count {
             return;
@@ -113,7 +113,7 @@ impl Collector {
         self.amended.of(kind).insert(index, text);
     }
 
-    /// Puts what was amended into its place.
+    /// Stores the edited entries.
     pub(super) fn settle_amended(&mut self) {
         for kind in [PassthroughKind::Fields, PassthroughKind::Arguments] {
             let changes = std::mem::take(self.amended.of(kind));
@@ -124,7 +124,7 @@ impl Collector {
     }
 }
 
-/// What is kept of events anew, by their indices.
+/// Edited entries by event index.
 #[derive(Default)]
 pub(super) struct Amended {
     fields: Changes,
@@ -145,8 +145,8 @@ impl Amended {
     }
 }
 
-/// Returns the wanted ones of the first entries that are not among the second, and all of those: in
-/// the order in which arguments are kept, known ones last.
+/// Joins two lists of entries: the wanted ones of the first that are not in the second, then all of
+/// the second. Known arguments come last, as in kept entries.
 fn join(first: &str, second: &str, is_wanted: impl Fn(&str) -> bool) -> String {
     let mut entries: FxHashMap<String, (usize, String)> = FxHashMap::default();
     let mut count = 0;
@@ -154,7 +154,7 @@ fn join(first: &str, second: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         (first, &is_wanted as &dyn Fn(&str) -> bool),
         (second, &|_| true),
     ] {
-        // Both are sound: there is nothing in them that could not be told apart.
+        // Both were validated when they were kept, so parsing cannot fail.
         let _ = each_entry(format!("{text}}}").as_bytes(), |key, value| {
             let key = decode(key).0.into_owned();
             if is_wanted(&key) {

@@ -1,4 +1,4 @@
-//! Facts about processes and threads.
+//! Metadata events: names and sort positions of processes and threads.
 
 use super::Collector;
 use super::passthrough::each_entry;
@@ -8,7 +8,7 @@ use crate::chrome::keys::ArgumentKey;
 use crate::scan::{decode, inside_quotes};
 
 impl Collector {
-    /// Takes a fact about a process or a thread; what is not understood is kept as it is.
+    /// Adds a fact about a process or a thread. Unknown facts are kept verbatim.
     pub(super) fn add_fact(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let fact = inside_quotes(texts.text(event.name)).unwrap_or_default();
         let name = || text_of(texts.text(event.arguments.text(ArgumentKey::Name)));
@@ -45,16 +45,16 @@ impl Collector {
     }
 }
 
-/// Returns the inside of a JSON string.
+/// Returns the contents of a JSON string.
 fn text_of(raw: &[u8]) -> Option<String> {
     inside_quotes(raw).map(|inside| decode(inside).0.into_owned())
 }
 
-/// Returns the value of an argument that events do not have; empty if it is not there.
+/// Returns the value of an argument in `rest`, or an empty text.
 fn argument(rest: &Rest, wanted: &str) -> Vec<u8> {
     let mut found = Vec::new();
     let entries = [&rest.arguments[..], b"}"].concat();
-    // What cannot be told apart is not there.
+    // Entries that cannot be parsed count as absent.
     let _ = each_entry(&entries, |key, value| {
         if decode(key).0 == wanted {
             found = value.to_vec();
@@ -63,7 +63,7 @@ fn argument(rest: &Rest, wanted: &str) -> Vec<u8> {
     found
 }
 
-/// Takes the name out of `thread 12 (name)`, which is how a trace shows it.
+/// Extracts the name from `thread 12 (name)`, which is how traces show it.
 fn bare_thread_name(shown: &str) -> &str {
     let Some(rest) = shown.strip_prefix("thread ") else {
         return shown;

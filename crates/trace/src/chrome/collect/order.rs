@@ -1,21 +1,21 @@
-//! Puts the events of a trace into the order of a profile, and looks at how they lie in each other.
+//! Sorts the events of a trace into the order of a profile, and checks how they nest.
 
 use std::cmp::Reverse;
 
 use mindprof_model::{Category, Event, Flags, Nanos, PassthroughArgs, PassthroughKind};
 
-/// Whether events were added in the order of a profile, found out as they come: to look at all of
-/// them once more would cost a twentieth of the time that a trace takes.
+/// Tracks whether events arrive in the order of a profile. Checking them all again at the end would
+/// cost a twentieth of the time to read a trace.
 #[derive(Default)]
 pub(super) struct IsOrdered {
-    /// The start and the end of the last event.
+    /// The start and end of the last event.
     last: Option<(i64, i64)>,
-    /// Whether an event came too late, or has changed since it came.
+    /// Whether an event was out of order or has changed since it was added.
     is_unknown: bool,
 }
 
 impl IsOrdered {
-    /// Looks at the next event.
+    /// Adds the next event.
     #[inline]
     pub(super) fn add(&mut self, start: i64, duration: Nanos) {
         let end = start.saturating_add_unsigned(duration.0);
@@ -25,36 +25,37 @@ impl IsOrdered {
         self.last = Some((start, end));
     }
 
-    /// Says that events have changed.
+    /// Records that events have changed.
     pub(super) const fn forget(&mut self) {
         self.is_unknown = true;
     }
 
-    /// Returns whether `events`, whose times are settled if that is not known, lie in order.
+    /// Returns whether `events` are in order. Their times must be settled unless the answer is
+    /// known.
     pub(super) fn of(&self, events: &[Event]) -> bool {
         !self.is_unknown || events.is_sorted_by_key(key)
     }
 
-    /// Returns whether it is known that they do.
+    /// Returns whether the events are known to be in order.
     pub(super) const fn is_known(&self) -> bool {
         !self.is_unknown
     }
 }
 
-/// What the events of a profile are ordered by: their start, longest first.
+/// The sort key of events in a profile: by start, longest first.
 fn key(event: &Event) -> (Nanos, Reverse<Nanos>) {
     (event.start, Reverse(event.end()))
 }
 
-/// Finds the order by key; of equals, the file's order counts.
+/// Returns the sorted order. Events with equal keys keep the order of the file.
 pub(super) fn find(events: &[Event]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
-    // A trace is made of runs that are sorted: this sort finds and merges them.
+    // A trace consists of sorted runs, which this sort detects and merges.
     order.sort_by_key(|&index| key(&events[index as usize]));
     order
 }
 
-/// Moves what stands at `order[i]` to `i` in place, one cycle of places after another.
+/// Moves the element at `order[i]` to `i` in place, cycle by cycle.
 pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut PassthroughArgs) {
     for kind in [
         PassthroughKind::Category,
@@ -76,7 +77,7 @@ pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut
     }
 }
 
-/// Counts events that end after one of their kind that they began in, on the same track.
+/// Counts events that end after an event of the same kind and track in which they began.
 ///
 /// ```text
 /// a     |---------|
@@ -84,16 +85,16 @@ pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut
 /// c              |--|        inside b
 /// ```
 ///
-/// In a trace of whole microseconds an end is only known to `resolution` nanoseconds: one that lies
-/// that little behind its parent's is drawn back to it. Tracks that are not `whole` are not looked
-/// at: the file holds what crosses there apart.
+/// In a trace with whole microseconds, an end is accurate only to `resolution` nanoseconds: one
+/// that is later than its parent's by less than that is moved back. Tracks that are not `whole` are
+/// skipped, because the file stores their crossing events on overflow tracks.
 pub(super) struct Nesting {
     whole: Vec<bool>,
     resolution: u64,
-    /// By track and kind, the ends of what is open.
+    /// The ends of the open events, by track and kind.
     open: Vec<[Vec<Nanos>; KINDS]>,
     pub(super) crossing: u64,
-    /// How many ends were drawn back.
+    /// The number of ends that were moved back.
     pub(super) shortened: u64,
 }
 
@@ -108,7 +109,7 @@ impl Nesting {
         }
     }
 
-    /// Looks at the next event in order.
+    /// Checks the next event in order.
     #[inline]
     pub(super) fn add(&mut self, event: &mut Event) {
         let is_apart = event.flags.contains(Flags::ASYNC) || event.flags.contains(Flags::HIDDEN);
@@ -134,8 +135,9 @@ impl Nesting {
 
 const KINDS: usize = 3;
 
-/// Returns which events nest with one of this category. Python functions open and close
-/// annotations, and devices begin ahead of what annotates them, so each of these stands by itself.
+/// Returns the group of categories that nest with each other. Python functions start and end
+/// annotations, and device work starts before its annotations, so each of these is a group of its
+/// own.
 const fn kind(category: Category) -> usize {
     match category {
         Category::Operator

@@ -1,7 +1,7 @@
-//! What events say beyond what a profile knows, set aside as text for who writes the profile again.
+//! Unknown event fields, kept as raw JSON for round-tripping.
 //!
-//! Most texts come again, and are then known by a look into a small table. All of them together
-//! stay a small part of the trace: what is beyond is counted.
+//! Most texts repeat, and a small direct-mapped table recognizes them. All texts together are
+//! limited to a small fraction of the trace; what exceeds it is counted.
 
 use mindprof_model::{Category, PassthroughKind, StringId, TextId, UnknownEvent, activity_name};
 
@@ -14,27 +14,29 @@ use crate::chrome::text::{is_json, json_string};
 use crate::read_options::UnknownArgs;
 use crate::scan::{Cursor, Fragment, Scan, decode, inside_quotes, text_hash};
 
-/// How many texts are known by one look.
+/// The number of slots in the table of recent texts.
 const SLOTS: usize = 1 << 12;
 
-/// The phase by which events are counted that are kept without all that they say.
+/// The phase under which events are counted whose details are not all kept.
 const DETAILS: u8 = b'X';
 
-/// What texts may take: this much, or of the trace so far this part, or what the rest of the profile
-/// with all that is worked out of it leaves of the larger part.
+/// The limit for kept texts: this many bytes, or this fraction of the trace read so far, or the
+/// share that the rest of the profile and its analysis leave of the larger fraction.
 const ROOM_BYTES: usize = 8 << 20;
 const ROOM_PART: usize = 32;
 const WHOLE_PART: f64 = 0.3;
 const EVENT_BYTES: usize = 70;
 const MEMORY_BYTES: usize = 100;
 
-/// How texts were kept so far.
+/// The state of keeping texts: the recent ones, their templates and their limit.
+///
+/// The texts themselves are stored in the part.
 pub(super) struct PassthroughStore {
-    /// Whether they are kept at all, or just looked at.
+    /// Whether texts are kept or only validated.
     pub(super) unknown: UnknownArgs,
     slots: Vec<Slot>,
     templates: TemplateCache,
-    /// How much of the trace was read.
+    /// The number of bytes of the trace read so far.
     read_bytes: usize,
     entries: Vec<u8>,
     bad_texts: u64,
@@ -60,31 +62,31 @@ impl Default for PassthroughStore {
 }
 
 impl PassthroughStore {
-    /// Returns how many texts were not written as JSON wants it.
+    /// Returns the number of strings that were not valid JSON.
     pub(super) const fn bad_texts(&self) -> u64 {
         self.bad_texts
     }
 
-    /// Counts the text of an event.
+    /// Adds the size of an event to the bytes read.
     pub(super) const fn pass(&mut self, bytes: usize) {
         self.read_bytes += bytes;
     }
 }
 
-/// What is left to say of an event.
+/// The arguments of an event that the profile has no place for.
 pub(super) struct UnclaimedArgs<'a> {
     pub(super) index: usize,
     pub(super) kind: PassthroughKind,
-    /// The arguments that are known, but not to the kind of event.
+    /// Known arguments that do not apply to this kind of event.
     pub(super) keys: ArgumentKeys,
     pub(super) arguments: &'a RawArguments<'a>,
     pub(super) texts: &'a Texts,
-    /// Those that are not known.
+    /// Unknown arguments.
     pub(super) rest: &'a [u8],
 }
 
 impl UnclaimedArgs<'_> {
-    /// Appends all of it, with a comma behind each entry.
+    /// Appends all of them, with a comma after each entry.
     pub(super) fn push_to(&self, entries: &mut Vec<u8>) {
         entries.extend_from_slice(self.rest);
         for key in self.keys.iter() {
@@ -126,7 +128,7 @@ impl Collector {
         }
     }
 
-    /// Keeps the category of an event, if its place in the profile does not tell it.
+    /// Keeps the category of an event, if the profile cannot reproduce it.
     pub(super) fn keep_category(
         &mut self,
         event: &RawEvent<'_>,
@@ -146,10 +148,10 @@ impl Collector {
         self.keep(PassthroughKind::Category, self.events.len(), raw);
     }
 
-    /// Keeps a whole event of a kind that a profile does not know.
+    /// Keeps a whole event of an unknown kind.
     pub(super) fn keep_record(&mut self, event: &RawEvent<'_>, texts: &Texts) {
         let time = if event.phase == b'M' && event.start.is_none() {
-            // Names and the like are true at any time.
+            // Metadata such as names has no time.
             None
         } else {
             let Some(time) = self.time(event.start) else {
@@ -211,8 +213,8 @@ impl Collector {
         }
     }
 
-    /// Keeps what is wanted of entries, or looks whether that would be possible. Returns nothing
-    /// where nothing is left of them, or there is no room.
+    /// Keeps the wanted entries of a text, or only validates them. `None` if nothing is left of
+    /// them or the limit is reached.
     fn keep_text(&mut self, entries: &[u8], use_of: Use) -> Option<TextId> {
         let is_kept = self.store.unknown == UnknownArgs::Keep;
         let texts = &mut self.part.passthrough.texts;
@@ -238,7 +240,7 @@ impl Collector {
         }
     }
 
-    /// Works out what becomes of texts like the last one, which was sound.
+    /// Prepares the template of the last text, which was valid.
     fn train_template(&mut self, use_of: Use) {
         let mut templates = std::mem::take(&mut self.store.templates);
         let mut texts = std::mem::take(&mut self.part.passthrough.texts);
@@ -260,20 +262,20 @@ impl Collector {
         passthrough < ROOM_BYTES.max(left).max(read / ROOM_PART)
     }
 
-    /// Counts an event of which not all is kept.
+    /// Counts an event whose details are not all kept.
     pub(super) fn leave_out_details(&mut self) {
         self.left_out.add(DETAILS);
     }
 
-    /// Returns those entries that are wanted as JSON that every reader takes, without spaces around
-    /// and a comma behind.
+    /// Returns the wanted entries as valid JSON, without surrounding spaces or a final comma.
     pub(super) fn sound(&mut self, entries: &[u8], is_wanted: fn(&[u8]) -> bool) -> String {
         let entries = entries.strip_suffix(b",").unwrap_or(entries);
         let object = [b"{", entries, b"}"].concat();
         let is_sound = std::str::from_utf8(&object).is_ok_and(is_json);
         self.store.bad_texts += u64::from(!is_sound);
         let mut sound = String::with_capacity(entries.len());
-        // What cannot be told apart is dropped: the scanner has passed it, so it is next to nothing.
+        // Text that cannot be split into entries is dropped. The scanner accepted it, so it is
+        // tiny.
         let _ = each_entry(&object[1..], |key, value| {
             let (key, value) = (decode(key).0, String::from_utf8_lossy(value));
             if !is_wanted(key.as_bytes()) {
@@ -294,7 +296,7 @@ impl Collector {
     }
 }
 
-/// Appends a text as a JSON string.
+/// Appends a JSON string.
 pub(super) fn push_string(out: &mut String, text: &str) {
     let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\' && byte != 0x7f;
     if text.bytes().all(is_plain) {
@@ -306,11 +308,11 @@ pub(super) fn push_string(out: &mut String, text: &str) {
     }
 }
 
-/// Stands for a text that was looked at and not kept.
+/// The id of a text that was validated but not kept.
 const NOT_KEPT: TextId = TextId::from_raw(0);
 
 impl Use {
-    /// Returns which entries are kept.
+    /// Returns the filter for the entries to keep.
     fn is_wanted(self) -> fn(&[u8]) -> bool {
         match self {
             Self::Entries => |_| true,
@@ -319,7 +321,7 @@ impl Use {
     }
 }
 
-/// Returns whether a field is said of a foreign record: its time and its track stand beside it.
+/// Returns whether a field is kept for an unknown event. Its time and track are stored separately.
 fn is_of_record(key: &[u8]) -> bool {
     match EventKey::of(key) {
         EventKey::Process | EventKey::Thread | EventKey::Start => false,
@@ -332,8 +334,7 @@ fn is_of_record(key: &[u8]) -> bool {
     }
 }
 
-/// Walks entries with commas between them up to a closing brace: the inside of each key, and its
-/// value.
+/// Calls `each` with the key, without quotes, and the value of every entry up to the closing brace.
 pub(crate) fn each_entry(entries: &[u8], mut each: impl FnMut(&[u8], &[u8])) -> Scan<()> {
     let mut cursor = Cursor::new(entries);
     while cursor.peek()? != b'}' {
@@ -376,7 +377,7 @@ const OF_OTHERS: ArgumentKeys = ArgumentKeys::new(&[
     ArgumentKey::Correlation,
     ArgumentKey::EventIndex,
 ]);
-/// The arguments that a memory record tells.
+/// The arguments that a memory record reproduces.
 pub(super) const OF_MEMORY: ArgumentKeys = ArgumentKeys::new(&[
     ArgumentKey::Bytes,
     ArgumentKey::Address,
@@ -389,7 +390,7 @@ pub(super) const OF_MEMORY: ArgumentKeys = ArgumentKeys::new(&[
     ArgumentKey::EventIndex,
 ]);
 
-/// Returns the arguments that events of a category tell.
+/// Returns the arguments that events of a category reproduce.
 pub(super) const fn keys_of(category: Category) -> ArgumentKeys {
     match category {
         Category::Operator | Category::Annotation => OF_SCOPES,

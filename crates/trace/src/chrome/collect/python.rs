@@ -1,9 +1,9 @@
-//! Who called a Python function: a trace says it by numbers, a profile by stacks.
+//! Callers of Python functions: a trace gives them by number, a profile by stacks.
 
 use mindprof_model::{Event, StackId, StackTable};
 use rustc_hash::FxHashMap;
 
-/// The calls of Python functions so far.
+/// The Python calls so far, with their stacks by call number.
 #[derive(Default)]
 pub(super) struct PythonCalls {
     inside: ByNumber,
@@ -11,7 +11,7 @@ pub(super) struct PythonCalls {
     late: Vec<Call>,
 }
 
-/// One call: which event it is, its number and its caller's, zero where there is none.
+/// One call: its event, its number and its caller's number. Zero means none.
 #[derive(Clone, Copy)]
 pub(super) struct Call {
     pub(super) event: u32,
@@ -20,7 +20,8 @@ pub(super) struct Call {
 }
 
 impl PythonCalls {
-    /// Gives a call that does not say it the stack of its callers, if they are known.
+    /// Sets the stack of a call to that of its caller, if the caller is known and the call has
+    /// none.
     pub(super) fn add(&mut self, call: Call, event: &mut Event, stacks: &mut StackTable) {
         if event.stack == StackId::NONE && call.caller > 0 {
             let Some(stack) = self.inside.get(call.caller) else {
@@ -33,8 +34,8 @@ impl PythonCalls {
         self.inside.set(call.number, inside);
     }
 
-    /// Returns whether the stack of a call ends in the line that it was made from, and not just in
-    /// the name of its caller. Of a call that came before its caller it is not known.
+    /// Returns whether the stack of a call ends in the line of the call and not just in the name of
+    /// its caller. `false` for a call that came before its caller.
     pub(super) fn is_line(&mut self, call: Call, stack: StackId) -> bool {
         call.caller == 0
             || self
@@ -43,8 +44,8 @@ impl PythonCalls {
                 .is_some_and(|inside| inside != stack)
     }
 
-    /// Does the same for the calls whose callers came later. Calls are numbered in start order, so
-    /// callers have the lower numbers.
+    /// Resolves the calls that came before their callers. Calls are numbered by start, so callers
+    /// have lower numbers.
     pub(super) fn finish(&mut self, events: &mut [Event], stacks: &mut StackTable) {
         let mut late = std::mem::take(&mut self.late);
         late.sort_by_key(|call| call.number);
@@ -58,15 +59,15 @@ impl PythonCalls {
     }
 }
 
-/// How many numbers share a page.
+/// The number of call numbers in a page.
 const PAGE: u64 = 32;
 
-/// The stack inside of each call, by the call's number. Numbers mostly count up, in runs.
+/// The stack inside each call, by call number. Numbers mostly count up, in runs.
 #[derive(Default)]
 struct ByNumber {
     places: FxHashMap<u64, u32>,
     pages: Vec<[StackId; PAGE as usize]>,
-    /// The page that was looked for last, and where it is.
+    /// The page looked up last, and its index.
     last: Option<(u64, u32)>,
 }
 
@@ -77,7 +78,7 @@ impl ByNumber {
         Some(stack).filter(|&stack| stack != StackId::NONE)
     }
 
-    /// Keeps the stack of a number, of zero none.
+    /// Stores the stack for a number. Zero is ignored.
     fn set(&mut self, number: u64, stack: StackId) {
         if number == 0 {
             return;

@@ -1,22 +1,25 @@
-//! Pairs begins with ends: on each track, an end closes the begin that was opened last.
+//! Matches begin events with end events: on each track, an end closes the most recent open begin.
 
 use mindprof_model::{Event, Flags, Nanos, ThreadId};
 use rustc_hash::FxHashMap;
 
 use crate::repairs::{Repair, Repairs};
 
-/// The begins and ends so far, which need not come in the order of time.
+/// The begin and end events so far, which need not be in the order of time.
+///
+/// [`Spans::close`] sorts and matches them when all are known. The arguments of an end need its event
+/// earlier, so [`Spans::end`] matches in the order of the file.
 #[derive(Default)]
 pub(super) struct Spans {
     marks: Vec<Mark>,
-    /// The events that are open, by thread, in the order of the file.
+    /// The open events by thread, in the order of the file.
     open: FxHashMap<ThreadId, Vec<u32>>,
 }
 
 struct Mark {
     time: i64,
     thread: ThreadId,
-    /// The event that begins here; none where one ends.
+    /// The event that begins here. `None` for an end.
     event: Option<u32>,
 }
 
@@ -32,8 +35,8 @@ impl Spans {
         });
     }
 
-    /// Notes an end. Returns the event that it ends, if the marks of its thread stand in the file in
-    /// the order of time, as they mostly do.
+    /// Records an end. Returns the last open event of the thread in the order of the file, which is
+    /// the one it ends unless the marks of the thread are out of order.
     pub(super) fn end(&mut self, time: i64, thread: ThreadId) -> Option<usize> {
         let event = None;
         self.marks.push(Mark {
@@ -45,13 +48,13 @@ impl Spans {
         Some(ended as usize)
     }
 
-    /// Gives each begun event its duration. What was never ended is closed where the trace ends, and
-    /// returned.
+    /// Sets the duration of each event that was begun. Events without an end are closed at the end
+    /// of the trace and returned.
     pub(super) fn close(&mut self, events: &mut [Event], repairs: &mut Repairs) -> Vec<usize> {
         if self.marks.is_empty() {
             return Vec::new();
         }
-        // Of marks at one time, the file's order counts.
+        // Marks at the same time keep the order of the file.
         self.marks.sort_by_key(|mark| mark.time);
         let mut open: FxHashMap<ThreadId, Vec<u32>> = FxHashMap::default();
         for mark in &self.marks {

@@ -1,48 +1,48 @@
-//! How texts are kept that differ in their numbers alone: worked out once for all of a template.
+//! Handles texts that differ only in their numbers once per template.
 
 use mindprof_model::{PackedTexts, PatternId, TextId, TextTemplate};
 
 use crate::scan::text_hash;
 
-/// How many templates are known by one look.
+/// The number of slots in the table of templates.
 const SLOTS: usize = 1 << 10;
-/// Longer texts may hold numbers of too many digits.
+/// The longest text that is handled; longer ones may contain numbers with too many digits.
 const LONGEST: usize = 2_000;
 
-/// The templates of texts so far.
+/// The templates so far, in a direct-mapped table.
 pub(super) struct TemplateCache {
     slots: Vec<Slot>,
-    /// The last text that was looked for, taken apart.
+    /// The text looked up last, split into template and numbers.
     last: TextTemplate,
     slot: usize,
 }
 
 #[derive(Clone, Default)]
 struct Slot {
-    /// Of the template that was seen last.
+    /// The hash of the template seen last in this slot.
     hash: u64,
-    /// Whether it was tried to work that template out.
+    /// Whether preparing that template was attempted.
     was_tried: bool,
     template: Option<Box<Template>>,
 }
 
-/// What becomes of texts of one template.
+/// The way to store texts of one template.
 #[derive(Clone)]
 struct Template {
-    /// What is left of them without their parts.
+    /// The text without its numbers.
     raw: Box<[u8]>,
     use_of: Use,
     pattern: PatternId,
-    /// Those parts that are kept, unless it is all.
+    /// The numbers that are kept, unless all are.
     parts: Option<Box<[u16]>>,
 }
 
-/// What a text is kept for.
+/// The purpose of a kept text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// All of it, beside an event.
+    /// All entries, stored with an event.
     Entries,
-    /// What is said of a record beside its time and track.
+    /// The entries of an unknown event other than its time and track.
     Record,
 }
 
@@ -57,7 +57,7 @@ impl Default for TemplateCache {
 }
 
 impl TemplateCache {
-    /// Looks whether the template of a text is known.
+    /// Looks up the template of a text.
     pub(super) fn find(&mut self, raw: &[u8], use_of: Use) -> Lookup<'_> {
         self.last.split(raw);
         let hash = text_hash(self.last.pattern());
@@ -72,7 +72,7 @@ impl TemplateCache {
                     text: &self.last,
                 })
             }
-            // What comes only once is not worth it.
+            // Texts that occur once are not worth a template.
             Some(_) | None if slot.hash != hash => {
                 (slot.hash, slot.was_tried) = (hash, false);
                 Lookup::New
@@ -84,8 +84,8 @@ impl TemplateCache {
         }
     }
 
-    /// Works out the template of the text that was looked for last. `kept_of` returns what is kept
-    /// of such a text, if it is sound.
+    /// Prepares the template of the text looked up last. `kept_of` returns the entries to keep of a
+    /// text, if it is valid.
     pub(super) fn train(
         &mut self,
         use_of: Use,
@@ -103,7 +103,7 @@ impl TemplateCache {
         let place =
             |index| (0..distinct.len()).position(|other| distinct.part(other) == kept.part(index));
         let places: Option<Vec<usize>> = (0..kept.len()).map(place).collect();
-        // Each part is kept as it stands, and they stay in their order.
+        // Each number is kept verbatim, and they stay in order.
         let Some(places) = places.filter(|places| places.is_sorted_by(|a, b| a < b)) else {
             return;
         };
@@ -121,22 +121,22 @@ impl TemplateCache {
     }
 }
 
-/// What is known of the template of a text.
+/// The result of a lookup.
 pub(super) enum Lookup<'a> {
     Known(TemplateMatch<'a>),
-    /// It came before, but is not known yet.
+    /// The template was seen before but is not prepared yet.
     Again,
     New,
 }
 
-/// A text of a template that is known.
+/// A text with a known template.
 pub(super) struct TemplateMatch<'a> {
     template: &'a Template,
     text: &'a TextTemplate,
 }
 
 impl TemplateMatch<'_> {
-    /// Keeps the text; nothing when there is no room for it.
+    /// Keeps the text. `None` if there is no room for it.
     pub(super) fn keep(&self, texts: &mut PackedTexts) -> Option<TextId> {
         match &self.template.parts {
             None => texts.add_parts(self.template.pattern, [self.text.packed()]),

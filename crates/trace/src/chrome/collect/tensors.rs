@@ -1,22 +1,23 @@
-//! Where the tensors lie that events were given, and what a training program said of its tensors.
+//! The storage addresses of tensor inputs, and the roles that a training program gave its tensors.
 
 use mindprof_model::{Nanos, Part, RoleRecord, ThreadId};
 
 use crate::chrome::category::role_of;
 use crate::chrome::integer::integer_of;
 
-/// What a trace says of tensors so far.
+/// The facts about tensors so far.
 #[derive(Default)]
 pub(super) struct Tensors {
-    /// The events with storages, each with where its addresses begin, in the order of the file.
+    /// The events with storages, each with the index of its first address, in the order of the
+    /// file.
     events: Vec<(u32, usize)>,
     addresses: Vec<u64>,
-    /// Their times hold the bits of signed numbers, as those of events do.
+    /// Their times hold the bits of signed numbers, like those of events.
     pub(super) roles: Vec<RoleRecord>,
 }
 
 impl Tensors {
-    /// Takes the list of where the tensors of an event lie. Returns whether it is one.
+    /// Adds the list of storage addresses of an event. Returns whether it was valid.
     #[inline]
     pub(super) fn add_storages(&mut self, event: usize, raw: &[u8]) -> bool {
         let Some(list) = raw
@@ -37,7 +38,7 @@ impl Tensors {
         true
     }
 
-    /// Takes what was said of tensors since `start` on a thread. Returns whether it is understood.
+    /// Adds the roles that were set after `start` on a thread. Returns whether they were valid.
     #[inline]
     pub(super) fn add_roles(&mut self, thread: ThreadId, start: i64, raw: &[u8]) -> bool {
         if raw.is_empty() {
@@ -61,8 +62,7 @@ impl Tensors {
         self.roles.len() > begin
     }
 
-    /// Follows the events into another order: `order` names, for each place, the one that comes
-    /// there.
+    /// Reorders the events: `order` gives, for each new index, the old one.
     pub(super) fn reorder(&mut self, order: &[u32]) {
         if self.events.is_empty() {
             return;
@@ -76,7 +76,7 @@ impl Tensors {
         }
     }
 
-    /// Gives the part what is known, once its events are there.
+    /// Adds the facts to the part, once it has its events.
     pub(super) fn add_to(self, part: &mut Part) {
         let next_begins = self.events.iter().skip(1).map(|(_, begin)| *begin);
         let ends = next_begins.chain([self.addresses.len()]);

@@ -1,4 +1,4 @@
-//! The times of events: read where they can be, put right where that makes sense, else counted.
+//! The times of events: parsed, repaired if that makes sense, and counted as faults otherwise.
 
 use mindprof_model::Nanos;
 
@@ -7,11 +7,11 @@ use crate::chrome::event::RawEvent;
 use crate::chrome::time::Stated;
 use crate::repairs::Repair;
 
-/// Half the range, so that no difference of two times can overflow.
+/// Half the range, so that the difference of two times cannot overflow.
 const TIME_LIMIT: i64 = i64::MAX / 2;
 
 impl Collector {
-    /// Returns start and duration, if they are times and the end is one too.
+    /// Returns the start and duration, if both are valid and the end is in range.
     pub(super) fn interval(&mut self, event: &RawEvent<'_>) -> Option<(i64, Nanos)> {
         let start = self.time(event.start)?;
         let duration = match event.duration.unwrap_or(Stated::Nothing) {

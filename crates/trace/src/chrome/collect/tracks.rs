@@ -1,4 +1,4 @@
-//! The tracks of a trace: which process and thread an event names, and on what kind of device.
+//! The tracks of a trace: the process, thread and kind of device of each event.
 
 use mindprof_model::{DeviceKind, Part, PassthroughKind, StringId, StringTable, Thread, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -8,24 +8,24 @@ use crate::chrome::integer::integer_of;
 use crate::chrome::track_facts::{FoundFacts, TrackFacts};
 use crate::scan::{decode, inside_quotes};
 
-/// The tracks so far.
+/// The tracks so far, with the names and other facts that metadata events give them.
 #[derive(Default)]
 pub(super) struct Tracks {
     ids: FxHashMap<(DeviceKind, Label, Label), ThreadId>,
     keys: Vec<(DeviceKind, Label, Label)>,
     names: FxHashMap<(Label, Label), StringId>,
-    /// What is said of processes, and of threads.
+    /// Facts about processes and about threads.
     process_facts: FxHashMap<Label, TrackFacts>,
     thread_facts: FxHashMap<(Label, Label), TrackFacts>,
     /// The threads that overflow tracks belong to, by process and track.
     overflow: FxHashMap<(Label, Label), Label>,
-    /// Where the last event lay, since the next one mostly lies there too.
+    /// The track of the last event, because the next one is usually on it too.
     last: Option<Last>,
-    /// The tracks that prefixes say.
+    /// The tracks that prefixes of events imply.
     by_prefix: Vec<Option<(DeviceKind, ThreadId)>>,
 }
 
-/// A track as the last event named it.
+/// The track of the last event and the texts that named it.
 struct Last {
     device: DeviceKind,
     process: Box<[u8]>,
@@ -39,7 +39,7 @@ impl Last {
     }
 }
 
-/// A process or thread as a trace names it: mostly a number, sometimes a text.
+/// A process or thread as the trace names it: usually a number, sometimes a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Label {
     Number(i64),
@@ -70,9 +70,9 @@ impl Label {
     }
 }
 
-/// Returns numbers for labels: texts such as `stream 7`, as Kineto's first year called the tracks of
-/// devices, say theirs; other texts get the ones that are free, in the order of the texts, so that
-/// they do not depend on the order of the events.
+/// Assigns numbers to labels. Texts such as `stream 7`, which Kineto used for device tracks in
+/// 2021, contain theirs; other texts get free numbers in alphabetical order, so that the numbers do
+/// not depend on the order of events.
 fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxHashMap<Label, u64> {
     let labels: FxHashSet<Label> = labels.collect();
     let mut numbers = FxHashMap::default();
@@ -98,13 +98,13 @@ fn numbers_of(labels: impl Iterator<Item = Label>, strings: &StringTable) -> FxH
     numbers
 }
 
-/// Returns the number that the name of a stream says.
+/// Returns the number in the name of a stream.
 fn stream_number(text: &str) -> Option<u64> {
     text.trim_end().strip_prefix("stream ")?.parse().ok()
 }
 
 impl Tracks {
-    /// Returns the track that an event lies on.
+    /// Returns the track of an event.
     #[inline]
     pub(super) fn track_of(
         &mut self,
@@ -128,7 +128,7 @@ impl Tracks {
         }
     }
 
-    /// Returns the track that an event with these texts for process and thread lies on.
+    /// Returns the track of an event with these texts for process and thread.
     pub(super) fn track(
         &mut self,
         device: DeviceKind,
@@ -167,7 +167,7 @@ impl Tracks {
         id
     }
 
-    /// Takes what lies on a track for what lies on the thread `of`; each is JSON.
+    /// Assigns the events on a track to the thread `of`. All three are JSON.
     pub(super) fn add_overflow(
         &mut self,
         [process, track, of]: [&str; 3],
@@ -180,7 +180,7 @@ impl Tracks {
         self.overflow.insert((process, track), of);
     }
 
-    /// Returns of each track whether all of it stood on one track in the file too.
+    /// Returns, for each track, whether all of its events were on one track of the file.
     pub(super) fn are_whole(&self) -> Vec<bool> {
         let keys = self.keys.iter();
         let has_overflow = |process: Label, thread: Label| {
@@ -195,14 +195,14 @@ impl Tracks {
         self.keys.len()
     }
 
-    /// Puts the tracks into an order, but those of the host first; what is not in it is gone.
-    /// Returns by their old ids which they are now, unless all stay as they are.
+    /// Reorders the tracks, CPU threads first, and drops those not in `order`. Returns the new ids
+    /// by old id, unless nothing changes.
     pub(super) fn arrange(&mut self, mut order: Vec<ThreadId>) -> Option<Vec<ThreadId>> {
         order.sort_by_key(|track| self.keys[track.index()].0 != DeviceKind::Cpu);
         if order.len() == self.keys.len() && order.is_sorted() {
             return None;
         }
-        // Of one that is gone nobody asks.
+        // Nothing refers to a dropped track.
         let mut moved = vec![ThreadId::from_raw(0); self.keys.len()];
         for (place, track) in order.iter().enumerate() {
             moved[track.index()] = ThreadId::from_index(place);
@@ -213,13 +213,13 @@ impl Tracks {
         Some(moved)
     }
 
-    /// Returns of each track whether it is one of the host's.
-    pub(super) fn are_of_host(&self) -> Vec<bool> {
+    /// Returns, for each track, whether it is a CPU thread.
+    pub(super) fn are_of_cpu(&self) -> Vec<bool> {
         let devices = self.keys.iter().map(|key| key.0);
         devices.map(|device| device == DeviceKind::Cpu).collect()
     }
 
-    /// Notes how a thread is called.
+    /// Sets the name of a thread.
     pub(super) fn name(
         &mut self,
         process: &[u8],
@@ -232,7 +232,7 @@ impl Tracks {
         self.names.insert((process, thread), name);
     }
 
-    /// Returns what is said of a process so far, to be added to.
+    /// Returns the facts about a process, for modification.
     pub(super) fn process_facts(
         &mut self,
         process: &[u8],
@@ -242,7 +242,7 @@ impl Tracks {
         self.process_facts.entry(process).or_default()
     }
 
-    /// Returns what is said of a thread so far, to be added to.
+    /// Returns the facts about a thread, for modification.
     pub(super) fn thread_facts(
         &mut self,
         process: &[u8],
@@ -254,20 +254,20 @@ impl Tracks {
         self.thread_facts.entry((process, thread)).or_default()
     }
 
-    /// Adds the tracks to a part in their order; `other_device` is what devices are if not
-    /// CUDA's.
+    /// Adds the tracks to a part in order. `other_device` is the kind of the devices if it is not
+    /// CUDA.
     pub(super) fn add_to(&self, part: &mut Part, other_device: Option<DeviceKind>) {
         let strings = &mut part.strings;
         let processes = numbers_of(self.keys.iter().map(|key| key.1), strings);
         let natives = numbers_of(self.keys.iter().map(|key| key.2), strings);
-        // A stream may have the numbers of a thread: then it has the name of that.
-        let is_of_host =
+        // A stream may have the same numbers as a thread, and then has its name.
+        let is_of_cpu =
             |process, thread| self.ids.contains_key(&(DeviceKind::Cpu, process, thread));
         for &(device, process, thread) in &self.keys {
             let said = self.names.get(&(process, thread)).copied();
-            let on_host = device == DeviceKind::Cpu;
+            let on_cpu = device == DeviceKind::Cpu;
             let label = match thread {
-                Label::Number(_) if is_of_host(process, thread) => StringTable::EMPTY,
+                Label::Number(_) if is_of_cpu(process, thread) => StringTable::EMPTY,
                 Label::Number(number) => part.strings.intern(&format!("stream {number} ")),
                 Label::Text(text) => text,
             };
@@ -275,13 +275,13 @@ impl Tracks {
                 process: processes[&process],
                 native: natives[&thread],
                 name: said.unwrap_or(label),
-                device: other_device.filter(|_| !on_host).unwrap_or(device),
+                device: other_device.filter(|_| !on_cpu).unwrap_or(device),
             });
         }
         self.keep_facts(part);
     }
 
-    /// Keeps what is said of the tracks of a profile and would not be said anew.
+    /// Keeps the facts about tracks that a writer would not produce by itself.
     fn keep_facts(&self, part: &mut Part) {
         let (strings, threads) = (&part.strings, part.threads());
         let found = FoundFacts::new(strings, threads);

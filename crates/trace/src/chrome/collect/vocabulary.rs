@@ -1,4 +1,4 @@
-//! What the texts of a trace mean, each understood once.
+//! The meanings of names and categories, each determined once per distinct text.
 
 use mindprof_model::{
     Category, DeviceKind, MEMORY_EVENT, Part, StackId, StringId, StringTable, WINDOW_ACTIVITY,
@@ -10,53 +10,55 @@ use crate::chrome::event::Texts;
 use crate::chrome::text::call_place;
 use crate::scan::{Fragment, decode, inside_quotes};
 
-/// What is known of fragments so far, by their number.
+/// The meanings so far, by fragment.
+///
+/// Events refer to names and categories by fragment, so that each text is decoded and looked up once.
 #[derive(Default)]
 pub(super) struct Vocabulary {
     categories: Memo<CategoryMeaning>,
     names: Memo<NameMeaning>,
     stacks: Memo<StackId>,
-    /// The frame that the place of a call was found to be the line of.
+    /// The frame whose line the place of a call was found to be.
     call_places: Memo<StringId>,
     bad_texts: u64,
-    /// Categories that are not understood, with the number of their events.
+    /// Categories that are not understood, with their numbers of events.
     unknown: Vec<(String, u64)>,
 }
 
-/// What a category stands for.
+/// The meaning of a category name.
 #[derive(Clone, Copy)]
 pub(super) struct CategoryMeaning {
     pub(super) category: Category,
     pub(super) device: DeviceKind,
     pub(super) other_device: Option<DeviceKind>,
     pub(super) is_window: bool,
-    /// The category itself, if profiles know it.
+    /// The name itself, if a profile can reproduce it.
     pub(super) known: &'static str,
-    /// Whether it is one of 2021, when ranges of users had that of operators.
+    /// Whether it is from 2021, when user ranges had the category of operators.
     pub(super) is_old: bool,
-    /// Its place among those that are not understood.
+    /// Its index among the categories that are not understood.
     unknown: Option<usize>,
 }
 
-/// What a name stands for.
+/// The meaning of an event name.
 #[derive(Clone, Copy)]
 pub(super) struct NameMeaning {
     pub(super) string: StringId,
     pub(super) role: Role,
 }
 
-/// What an event of a certain name is for.
+/// The special purpose of an event name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// Nothing that its name would tell.
+    /// No special purpose.
     Any,
-    /// The tracer's own work or noise.
+    /// Noise of the profiler itself.
     Hidden,
-    /// Memory that was taken or given back, if it is a moment that says how much.
+    /// An allocation or a free, if it is an instant event with a number of bytes.
     Memory,
-    /// The wrapper around a node of the backward graph.
+    /// The wrapper around an autograd node.
     BackwardWrapper,
-    /// Where the window begins or ends, if it is a moment.
+    /// The start or end of the window, if it is an instant event.
     Mark,
 }
 
@@ -71,8 +73,8 @@ impl Role {
         }
     }
 
-    /// Returns whether an event of a category is noise. A user may give a range the name of memory;
-    /// all else of that name is torch's, as what its exporter of event lists writes.
+    /// Returns whether an event is noise. A user range may have the name of memory records; any
+    /// other event of that name is torch's, as in traces of event lists.
     pub(super) fn is_hidden(self, category: Category) -> bool {
         match self {
             Self::Hidden => true,
@@ -83,12 +85,12 @@ impl Role {
 }
 
 impl Vocabulary {
-    /// Returns how many texts were not written as JSON wants it.
+    /// Returns the number of strings that were not valid JSON.
     pub(super) const fn bad_texts(&self) -> u64 {
         self.bad_texts
     }
 
-    /// Takes the categories that were not understood, with the number of their events.
+    /// Takes the categories that are not understood, with their numbers of events.
     pub(super) fn take_unknown(&mut self) -> Vec<(String, u64)> {
         let mut unknown = std::mem::take(&mut self.unknown);
         unknown.retain(|(_, count)| *count > 0);
@@ -139,7 +141,7 @@ impl Vocabulary {
             return known;
         }
         let raw = texts.text(fragment);
-        // A name that is no text is called as it is written.
+        // A name that is not a string keeps its JSON text.
         let (text, is_sound) = decode(inside_quotes(raw).unwrap_or(raw));
         self.bad_texts += u64::from(!is_sound);
         let meaning = NameMeaning {
@@ -149,7 +151,7 @@ impl Vocabulary {
         self.names.set(fragment, meaning)
     }
 
-    /// Reads a stack: frames with a `;` behind each, innermost first.
+    /// Parses a stack: frames, innermost first, each followed by `;`.
     pub(super) fn stack(&mut self, fragment: Fragment, texts: &Texts, part: &mut Part) -> StackId {
         if let Some(known) = self.stacks.get(fragment) {
             return known;
@@ -186,7 +188,7 @@ impl Vocabulary {
     }
 }
 
-/// A table by fragment that is filled as it is asked.
+/// A table by fragment that is filled on demand.
 struct Memo<T> {
     values: Vec<Option<T>>,
 }

@@ -1,25 +1,25 @@
-//! Where in the text of an event a scanner stands, and how it finds the next key.
+//! The position of the scanner within the text of an event, and the search for the next key.
 
 use crate::chrome::keys::{ArgumentKey, EventKey, Key};
 use crate::scan::{Cursor, Scan, Stop, decode, inside_quotes};
 
-/// Where in an event the next key is looked for.
+/// The position at which the next key is expected.
 pub(super) struct KeyPosition {
     is_outside: bool,
     in_arguments: bool,
-    /// Whether no comma comes before the key.
+    /// Whether the key is not preceded by a comma.
     is_first: bool,
 }
 
 impl KeyPosition {
-    /// Behind the opening brace of the arguments.
+    /// After the opening brace of the arguments.
     pub(super) const ARGUMENTS: Self = Self {
         is_outside: false,
         in_arguments: true,
         is_first: true,
     };
 
-    /// Returns the position behind the value of a key.
+    /// Returns the position after the value of a key.
     pub(super) const fn behind(key: Key) -> Self {
         let is_end = matches!(key, Key::End);
         Self {
@@ -29,8 +29,8 @@ impl KeyPosition {
         }
     }
 
-    /// Goes up to the next value, or behind the end of the event. Returns where the entry begins
-    /// that it is the value of, and its key.
+    /// Moves to the next value or past the end of the event. Returns the start of the entry and its
+    /// key.
     pub(super) fn next_key(&mut self, cursor: &mut Cursor<'_>) -> Scan<(usize, Key)> {
         if std::mem::take(&mut self.is_outside) {
             cursor.expect(b'{', "expected an event, which is an object")?;

@@ -1,18 +1,18 @@
-//! What a step of the scanner does: the prefix that it passes sets fields of an event by itself,
-//! and leads to the next value.
+//! The effect of one step of the scanner: a prefix sets fields of the event by itself, and leads to
+//! the next value.
 
 use crate::chrome::event::{RawEvent, Texts};
 use crate::chrome::keys::{ArgumentKey, EventKey, Key};
 use crate::scan::{Fragment, Prefix, decode, inside_quotes};
 
-/// What the text of a prefix sets by itself, and what it leads to.
+/// The fields that the text of a prefix sets, and the key whose value follows it.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct StepEffect {
-    /// What the prefix leads to.
+    /// The key of the value that follows the prefix.
     pub(super) key: Key,
-    /// Where in the prefix the entry begins that it leads to.
+    /// The offset in the prefix of the entry that it leads to.
     pub(super) entry: usize,
-    /// Whether there is more to it than that.
+    /// Whether the prefix changes the event, beyond leading to a value.
     pub(super) says_more: bool,
     pub(super) opens_arguments: bool,
     phase: Option<u8>,
@@ -20,11 +20,11 @@ pub(super) struct StepEffect {
     process: Option<Span>,
     thread: Option<Span>,
     values: Vec<(ArgumentKey, Span)>,
-    /// Arguments side by side that are not known.
+    /// Adjacent unknown arguments.
     pub(super) unknown: Option<Span>,
 }
 
-/// A part of a prefix.
+/// A range of bytes in a prefix.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
     pub(super) begin: usize,
@@ -38,7 +38,7 @@ impl Span {
 }
 
 impl StepEffect {
-    /// Notes that arguments begin: those that were said before do not count.
+    /// Records the start of the arguments, which replace earlier ones.
     pub(super) fn open_arguments(&mut self) {
         self.says_more = true;
         self.opens_arguments = true;
@@ -46,8 +46,7 @@ impl StepEffect {
         self.unknown = None;
     }
 
-    /// Notes a value, which lies in the prefix together with its entry. Returns whether there is
-    /// room for it.
+    /// Records a value within the prefix. Returns whether there is room for it.
     pub(super) fn pass(
         &mut self,
         key: Key,
@@ -66,7 +65,7 @@ impl StepEffect {
                 None => self.unknown = Some(entry),
             },
             Key::Argument(key) if !key.is_text() => self.values.push((key, place)),
-            // Texts, times and lists are read where they stand.
+            // Texts, times and lists are read individually.
             Key::Field(
                 EventKey::Name
                 | EventKey::Start
@@ -81,7 +80,7 @@ impl StepEffect {
         true
     }
 
-    /// Tells an event what a prefix with this text says.
+    /// Applies the effect of a prefix with this text to an event.
     #[inline]
     pub(super) fn say<'w>(&self, event: &mut RawEvent<'w>, text: &'w [u8], prefix: Prefix) {
         if let Some(phase) = self.phase {
@@ -107,7 +106,7 @@ impl StepEffect {
     }
 }
 
-/// Returns the first letter of a phase, zero if it is no letter.
+/// Returns the first letter of a phase, or zero if it is not a letter.
 pub(super) fn phase_of(raw: &[u8]) -> u8 {
     match raw {
         [b'"', letter, b'"'] => *letter,

@@ -1,8 +1,8 @@
-//! What an event says that is not known, while it is set aside.
+//! Collects the unknown entries of an event.
 
 use crate::chrome::event::Rest;
 
-/// Arguments that are not known and stand side by side, which are set aside at once.
+/// A run of adjacent unknown arguments, which are copied together.
 #[derive(Default)]
 pub(super) struct UnknownRun {
     begin: usize,
@@ -10,7 +10,7 @@ pub(super) struct UnknownRun {
 }
 
 impl UnknownRun {
-    /// Adds the entry at a place of what was `passed`.
+    /// Adds an entry, given its range in the `passed` text.
     #[inline]
     pub(super) fn add(&mut self, begin: usize, end: usize, passed: &[u8], rest: &mut Rest) {
         if self.end != begin {
@@ -28,7 +28,7 @@ impl UnknownRun {
     }
 }
 
-/// Appends entries, with the comma before them or without, and a comma.
+/// Appends entries without their leading comma, followed by a comma.
 pub(super) fn push_entries(entries: &mut Vec<u8>, text: &[u8]) {
     let is_before = |byte: &u8| *byte == b',' || byte.is_ascii_whitespace();
     let begin = text.iter().position(|byte| !is_before(byte));

@@ -1,21 +1,21 @@
-//! The entries of the object that a trace is: the events, and facts about all of them.
+//! The entries of the top-level object of a trace: the events, and metadata about the whole.
 
 use crate::scan::{Cursor, Scan, decode, inside_quotes};
 
-/// What stands before the events, as nearly every trace writes it.
+/// The key of the events, as nearly every trace spells it.
 pub(super) const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
-/// One entry.
+/// One entry of the object.
 pub(super) enum Entry {
-    /// The opening bracket of the events was passed.
+    /// The events; their opening bracket was passed.
     Events,
     /// A key, and the text of its value.
     Fact(String, Vec<u8>),
-    /// The object ends.
+    /// The end of the object.
     End,
 }
 
-/// Passes the entry that comes next; of the events, only the opening bracket.
+/// Passes the next entry, or the opening bracket of the events.
 pub(super) fn scan(cursor: &mut Cursor<'_>, is_first: bool) -> Scan<Entry> {
     if cursor.peek()? == b'}' {
         cursor.pass();

@@ -1,4 +1,4 @@
-//! The array of events, read window by window; what is no event is passed over and counted.
+//! Scans the array of events window by window, and skips and counts entries that are not events.
 
 use crate::chrome::collect::Collector;
 use crate::chrome::event::RawEvent;
@@ -7,16 +7,16 @@ use crate::error::Error;
 use crate::repairs::Repair;
 use crate::scan::{Cursor, Fault, Stop};
 
-/// The events of a trace so far.
+/// The state of scanning the events.
 pub(super) struct Events {
     pub(super) collector: Collector,
     scanner: EventScanner,
-    /// How many events were whole.
+    /// The number of complete events.
     pub(super) whole: u64,
-    /// What is wrong with the first entry that is no event, if that comes before any event.
+    /// The fault of the first entry that is not an event, if it precedes all events.
     pub(super) first_fault: Option<Fault>,
     pub(super) first_error: Option<Error>,
-    /// What may come next.
+    /// The element that may come next.
     expected: Expected,
 }
 
@@ -28,14 +28,14 @@ enum Expected {
     Event,
     /// A comma, after an event.
     Comma,
-    /// The next event wherever it is: the text before is damaged.
+    /// The next event, wherever it starts: the text before it is damaged.
     Anything,
 }
 
-/// Why reading the events stopped.
+/// The reason why scanning stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Paused {
-    /// The window is not enough.
+    /// The window is too short.
     More,
     /// The closing bracket was passed.
     Closed,
@@ -53,7 +53,7 @@ impl Events {
         }
     }
 
-    /// Returns whether the text is damaged where reading stopped.
+    /// Returns whether the text is damaged where scanning stopped.
     pub(super) fn is_lost(&self) -> bool {
         self.expected == Expected::Anything
     }
@@ -63,7 +63,7 @@ impl Events {
         self.collector.add_damage(repair);
     }
 
-    /// Reads all events of a window. Returns how much of it was passed.
+    /// Scans all events of a window. Returns the number of bytes passed.
     pub(super) fn scan(&mut self, window: &[u8]) -> (usize, Paused) {
         let mut cursor = Cursor::new(window);
         let mut event = RawEvent::default();
@@ -135,7 +135,7 @@ impl Events {
         self.expected = Expected::Event;
     }
 
-    /// Counts an entry that is no event.
+    /// Counts an entry that is not an event.
     fn pass_stranger(&mut self, begin: usize) {
         self.collector.repairs.add(Repair::NotAnEvent, 1);
         self.note(Fault {
@@ -146,14 +146,14 @@ impl Events {
     }
 
     fn close(&mut self) {
-        // A comma before the bracket is one too many.
+        // The comma before the bracket is superfluous.
         if self.expected == Expected::Event {
             self.collector.repairs.add(Repair::Malformed, 1);
         }
         self.expected = Expected::First;
     }
 
-    /// Counts a damaged part once, however often the next event is looked for.
+    /// Counts a damaged part once, however often the search for the next event resumes.
     fn lose_track(&mut self, fault: Fault) {
         if self.expected != Expected::Anything {
             self.damage(Repair::Malformed);

@@ -1,5 +1,4 @@
-//! The clear version of the reader, on a JSON library, and the proof that the fast one agrees with
-//! it.
+//! A simple reader on a JSON library, and tests that the fast reader agrees with it.
 
 use std::io::{self, Read};
 
@@ -14,7 +13,7 @@ use crate::chrome::time::Stated;
 use crate::read::read_trace_from;
 use crate::reading::Reading;
 
-/// The entries of a JSON object in their order, nothing for other JSON.
+/// Returns the entries of a JSON object in order, or nothing for other JSON.
 fn entries(raw: &str) -> Vec<(String, &str)> {
     struct Entries;
     impl<'de> Visitor<'de> for Entries {
@@ -87,7 +86,7 @@ fn push_entry(entries: &mut Vec<u8>, key: &str, value: &str) {
     entries.extend_from_slice(format!("{}:{value},", serde_json::json!(key)).as_bytes());
 }
 
-/// Reads a sound trace by way of the library.
+/// Reads a valid trace with the library.
 fn read_clearly(trace: &str) -> Reading {
     let (mut events, mut texts) = (Events::new(), Texts::new());
     let mut list = trace;
@@ -106,7 +105,7 @@ fn read_clearly(trace: &str) -> Reading {
     events.collector.build().into_reading().unwrap()
 }
 
-/// A file that gives a few bytes at a time.
+/// A file that returns a few bytes at a time.
 struct Trickle<'a> {
     bytes: &'a [u8],
     most: usize,
@@ -122,7 +121,7 @@ impl Read for Trickle<'_> {
 const KEYS: [&str; 12] = [
     "ph", "cat", "name", "pid", "tid", "ts", "dur", "ts", "dur", "name", "id", "s",
 ];
-/// What no reader knows.
+/// Arguments that no reader knows.
 const STRANGE_ARGUMENTS: [&str; 3] = ["grid", "warps per SM", "x"];
 const VALUES: [&str; 30] = [
     "0",
@@ -219,7 +218,7 @@ proptest! {
         };
         let expected = read_clearly(&trace);
         let file = Trickle { bytes: trace.as_bytes(), most };
-        // Without a phase that is one, nothing shows that it is a trace.
+        // Without a valid phase, nothing identifies it as a trace.
         match read_trace_from(file, &ReadOptions::default()) {
             Ok(found) => {
                 prop_assert_eq!(format!("{:?}", found.profile), format!("{:?}", expected.profile));

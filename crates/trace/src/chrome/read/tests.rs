@@ -258,7 +258,7 @@ fn crossing_events_are_kept_and_counted() {
     assert_eq!(times(&reading), [("a", 0, 8000), ("b", 4000, 8000)]);
 }
 
-/// A child that was rounded to a microsecond behind its parent's end lies inside it again.
+/// A child whose end was rounded past its parent's end is moved back inside it.
 #[test]
 fn whole_microseconds_are_rounded_times() {
     let reading = reading(

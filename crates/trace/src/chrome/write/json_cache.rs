@@ -1,4 +1,4 @@
-//! What many events share, made into JSON once: events are put together from it.
+//! JSON that many events share, formatted once.
 
 use mindprof_model::{
     Category, DeviceKind, Event, InputsIter, Profile, StackId, StackTable, StringId, activity_name,
@@ -12,27 +12,30 @@ use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::chrome::text::{call_place, json_string};
 use mindprof_analyze::PATH_LEVELS;
 
-/// How much text of stacks is kept for the next event that has the same; of deep and ever new
-/// stacks it would be more than the trace itself.
+/// The limit for stack texts kept for later events. For deep stacks that never repeat, they would
+/// exceed the trace itself.
 const KEPT_STACK_BYTES: usize = 32 << 20;
 
-/// The JSON made so far.
+/// The JSON formatted so far, by name, stack and inputs.
+///
+/// The writer copies these pieces into its text, so that an event costs only the formatting of its
+/// numbers.
 pub(super) struct JsonCache<'a> {
     profile: &'a Profile,
     /// The kind of the devices, if there are any.
     device: Option<DeviceKind>,
-    /// By name, the beginning of an event of the category in which the name was first met.
+    /// By name, the start of an event in the category in which the name was first seen.
     heads: Vec<Option<(Category, Box<str>)>>,
-    /// The beginnings for further categories.
+    /// The starts of events in further categories.
     other_heads: FxHashMap<(StringId, Category), Box<str>>,
     inputs: Vec<String>,
     stacks: Vec<Option<Box<str>>>,
-    /// How many frames each stack has.
+    /// The number of frames in each stack.
     depths: Vec<u32>,
-    /// By stack, the argument that says where its innermost frame called.
+    /// By stack, the argument with the line of its innermost frame.
     call_places: Vec<Option<Box<str>>>,
     stack_bytes: usize,
-    /// The stack that was too much to keep.
+    /// The last stack that was too large to keep.
     passing_stack: Box<str>,
 }
 
@@ -53,17 +56,17 @@ impl<'a> JsonCache<'a> {
         }
     }
 
-    /// Returns whether a stack has more frames than anybody looks at.
+    /// Returns whether a stack has more frames than anyone looks at.
     pub(super) fn is_deep(&self, stack: StackId) -> bool {
         self.depths[stack.index()] as usize > PATH_LEVELS
     }
 
-    /// Returns the category that is shown for an event.
+    /// Returns the category name of an event.
     pub(super) fn category(&self, event: &Event) -> &'static str {
         activity_name(event.category, self.profile.name(event), self.device)
     }
 
-    /// Returns the beginning of an event up to its name.
+    /// Returns the start of an event up to its name.
     pub(super) fn head(&mut self, event: &Event) -> &str {
         let (profile, device) = (self.profile, self.device);
         let make = || -> Box<str> {
@@ -81,12 +84,12 @@ impl<'a> JsonCache<'a> {
         self.other_heads.entry(key).or_insert_with(make)
     }
 
-    /// Returns the arguments of an event's inputs, each with a comma after it.
+    /// Returns the input arguments of an event, each followed by a comma.
     pub(super) fn inputs(&self, event: &Event) -> &str {
         &self.inputs[event.inputs.index()]
     }
 
-    /// Returns them without those lists that are kept as they were.
+    /// Returns the input arguments without the lists that are kept as text.
     pub(super) fn inputs_without(&self, event: &Event, keys: ArgumentKeys) -> String {
         if self.inputs(event).is_empty() {
             return String::new();
@@ -104,8 +107,7 @@ impl<'a> JsonCache<'a> {
             .collect()
     }
 
-    /// Returns the argument that says where the innermost frame of a stack called, with a comma
-    /// after it.
+    /// Returns the argument with the line of a stack's innermost frame, followed by a comma.
     pub(super) fn call_place(&mut self, stack: StackId) -> &str {
         let profile = self.profile;
         self.call_places[stack.index()].get_or_insert_with(|| {
@@ -116,7 +118,7 @@ impl<'a> JsonCache<'a> {
         })
     }
 
-    /// Returns the argument of a stack, innermost frame first, with a comma after it.
+    /// Returns the argument of a stack, innermost frame first, followed by a comma.
     pub(super) fn stack(&mut self, stack: StackId) -> &str {
         if stack == StackId::NONE {
             return "";
@@ -149,8 +151,8 @@ fn depths(stacks: &StackTable) -> Vec<u32> {
     depths
 }
 
-/// Returns the arguments of each list of inputs. Where tensors lie is only of use with their sizes,
-/// so that the types of those in lists are told as well.
+/// Formats the arguments of each distinct list of inputs. Storage addresses are useful only with
+/// sizes, so the types of tensors in lists are included as well.
 fn inputs_json(profile: &Profile) -> Vec<String> {
     let has_storages = !profile.storages().is_empty();
     let json = |words: &[u64]| {

@@ -1,11 +1,11 @@
-//! The marks in a trace that stand for memory taken and given back.
+//! Writes memory records as instant events.
 
 use mindprof_model::{INSTANT_ACTIVITY, MEMORY_EVENT, MemoryRecord};
 
 use super::Writer;
 
 impl Writer<'_> {
-    /// Writes a memory record; `index` is its number among them.
+    /// Writes the memory record at `index`.
     pub(super) fn push_memory(&mut self, index: usize, record: &MemoryRecord) {
         self.text.push(&self.memory_head);
         self.text.push(self.tracks.of_thread(record.thread));
@@ -33,7 +33,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns the beginning that all memory records share.
+/// Returns the start that all memory records share.
 pub(super) fn memory_head() -> String {
     format!(
         ",\n{{\"ph\":\"i\",\"cat\":\"{INSTANT_ACTIVITY}\",\"s\":\"t\",\"name\":\"{MEMORY_EVENT}\""

@@ -1,32 +1,36 @@
-//! The order in which a trace tells events.
+//! The order of events in a trace.
 
 use std::ops::Range;
 
 use mindprof_model::{Category, Event, EventId, Profile};
 
-/// In which order events are written.
+/// The order in which events are written.
+///
+/// Both orders hold the same events; they trade the speed of reading for the size of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventOrder {
-    /// By time: who reads it again has nothing to sort.
+    /// By time, so that readers need not sort.
     #[default]
     Time,
-    /// Those of one kind together, as torch does, and each kind by time: what follows each other is
-    /// alike, and compresses to a tenth less.
+    /// By kind, as torch does, and by time within each kind. Similar events are adjacent, which
+    /// makes compressed files a tenth smaller.
     Kind,
 }
 
-/// The events of a profile in groups, of which one is written after the other.
+/// The events of a profile in groups, which are written one after the other.
 pub(super) struct Groups {
-    /// By event, its group; nothing if there is one group only.
+    /// The group of each event, or empty if there is only one group.
     of_events: Vec<u8>,
 }
 
 const GROUPS: u8 = 4;
 
 impl Groups {
-    /// Events that begin and end together are told apart by their order in the file alone, so that
-    /// they stay in one group: that of calls if one of them is a call, whose numbers follow their
-    /// order.
+    /// Groups the events.
+    ///
+    /// Events with equal start and end are distinguished only by their order in the file, so they
+    /// stay in one group: that of Python calls if one of them is a call, because call numbers
+    /// follow that order.
     pub(super) fn build(profile: &Profile, order: EventOrder) -> Self {
         let mut of_events = Vec::new();
         if order == EventOrder::Kind {
@@ -42,7 +46,7 @@ impl Groups {
         Self { of_events }
     }
 
-    /// Returns the groups, in their order.
+    /// Returns the groups in order.
     pub(super) const fn all(&self) -> Range<u8> {
         if self.of_events.is_empty() {
             0..1
@@ -51,7 +55,7 @@ impl Groups {
         }
     }
 
-    /// Walks the events of a group.
+    /// Iterates over the events of a group.
     pub(super) fn events<'a>(
         &'a self,
         profile: &'a Profile,

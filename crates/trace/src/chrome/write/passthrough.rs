@@ -1,4 +1,4 @@
-//! What a trace said beyond what a profile knows, given back as it was.
+//! Writes unknown fields and events back as they were read.
 
 use mindprof_model::{
     EventId, PassthroughArgs, PassthroughKind, PassthroughWalk, Profile, TextId, UnknownEvent,
@@ -9,23 +9,23 @@ use crate::chrome::collect::each_entry;
 use crate::chrome::keys::{ArgumentKey, ArgumentKeys};
 use crate::scan::decode;
 
-/// How many texts are kept for the next event that has the same, each in a place of its own: of
-/// texts that do not come again, none stays long.
+/// The number of slots in the table of recent texts, so that texts that do not repeat are soon
+/// replaced.
 const SLOTS: usize = 1 << 12;
 
-/// Longer texts are not kept.
+/// The longest text that is kept.
 const LONGEST_KEPT: usize = 1 << 12;
 
-/// The texts that go with events, as the events go by.
+/// The texts of events, looked up in the order of events.
 pub(super) struct PassthroughTexts<'a> {
     passthrough: &'a PassthroughArgs,
     walks: [PassthroughWalk<'a>; PassthroughKind::ALL.len()],
     slots: Vec<(Option<TextId>, KeyedText)>,
-    /// The one that was too long to keep.
+    /// The last text that was too long to keep.
     passing: KeyedText,
 }
 
-/// A text, with the keys in it that the writer knows.
+/// A text, with the known keys in it.
 #[derive(Clone, Default)]
 struct KeyedText {
     text: String,
@@ -38,7 +38,7 @@ pub(super) struct EventPassthrough {
     pub(super) category: Option<TextId>,
     pub(super) fields: Option<TextId>,
     pub(super) arguments: Option<TextId>,
-    /// The arguments that are among them: these are not written a second time.
+    /// The known arguments in the texts, which must not be written a second time.
     pub(super) keys: ArgumentKeys,
 }
 
@@ -53,12 +53,12 @@ impl<'a> PassthroughTexts<'a> {
         }
     }
 
-    /// Goes back to the first event.
+    /// Returns to the first event.
     pub(super) fn rewind(&mut self) {
         self.walks = PassthroughKind::ALL.map(|kind| self.passthrough.walk(kind));
     }
 
-    /// Returns what goes with an event. Events come in their order.
+    /// Returns the texts of an event. Events must be asked for in order.
     #[inline]
     pub(super) fn of_event(&mut self, id: EventId) -> EventPassthrough {
         let [category, fields, arguments, ..] = &mut self.walks;
@@ -75,17 +75,17 @@ impl<'a> PassthroughTexts<'a> {
         found
     }
 
-    /// Returns what goes with a memory record. They come in their order.
+    /// Returns the text of a memory record. Records must be asked for in order.
     pub(super) fn of_memory(&mut self, index: usize) -> Option<TextId> {
         self.walks[PassthroughKind::MemoryArguments as usize].at(index)
     }
 
-    /// Returns a text that goes with events.
+    /// Returns a text of an event.
     pub(super) fn text(&mut self, id: TextId) -> &str {
         &self.keyed_text(id).text
     }
 
-    /// Returns a text that is asked for once.
+    /// Returns a text that is needed once.
     fn passing_text(&mut self, id: TextId) -> &str {
         self.passing.text.clear();
         self.passthrough.texts.push_to(id, &mut self.passing.text);
@@ -109,7 +109,7 @@ impl<'a> PassthroughTexts<'a> {
 impl KeyedText {
     fn new(text: String) -> Self {
         let mut keys = ArgumentKeys::NONE;
-        // What is no list of entries, such as a category, has no keys.
+        // A text that is not a list of entries, such as a category, has no keys.
         let _ = each_entry(format!("{text}}}").as_bytes(), |key, _| {
             let key = ArgumentKey::of(decode(key).0.as_bytes());
             if key != ArgumentKey::Other {
@@ -121,7 +121,7 @@ impl KeyedText {
 }
 
 impl Writer<'_> {
-    /// Writes further arguments, with a comma after them.
+    /// Writes kept arguments, followed by a comma.
     pub(super) fn push_further_arguments(&mut self, text: Option<TextId>) {
         if let Some(text) = text {
             self.text.push(self.passthrough.text(text));
@@ -129,7 +129,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a record of a foreign kind.
+    /// Writes an unknown event.
     pub(super) fn push_record(&mut self, record: &UnknownEvent) {
         self.text.push(",\n{");
         self.text.push(self.passthrough.passing_text(record.text));

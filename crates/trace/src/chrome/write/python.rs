@@ -1,4 +1,4 @@
-//! The numbers by which a trace says which Python function called which, and of which module.
+//! The numbers that identify a Python call, its caller and its module.
 
 use mindprof_model::Event;
 
@@ -7,8 +7,8 @@ use super::passthrough::EventPassthrough;
 use crate::chrome::keys::ArgumentKey;
 
 impl Writer<'_> {
-    /// Writes where a call was made, its number, those of its caller and of its module, each with a
-    /// comma after it. Returns whether the number of its caller says all of its stack.
+    /// Writes the line of a call, its number, and the numbers of its caller and module, each
+    /// followed by a comma. Returns whether the caller's number implies the whole stack.
     pub(super) fn push_python_numbers(
         &mut self,
         event: &Event,

@@ -1,5 +1,5 @@
-//! Where the tensors lie that events were given, and what a training program said of its tensors:
-//! arguments that only the memory timeline of a file needs, and that every other reader passes over.
+//! Storage addresses of tensor inputs, and tensor roles: arguments that only the memory timeline of
+//! a file needs, and that other readers ignore.
 
 use mindprof_model::{Category, EventId, Nanos, Profile, RoleRecord};
 
@@ -7,7 +7,7 @@ use super::Writer;
 use crate::chrome::category::role_key;
 
 impl Writer<'_> {
-    /// Writes both of one event, each with a comma after it.
+    /// Writes both for one event, each followed by a comma.
     pub(super) fn push_tensors(&mut self, id: EventId, start: Nanos) {
         let profile = self.profile;
         let addresses = profile.storages().of(id.index());
@@ -31,8 +31,8 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes what a tensor is, how long after `start` it was seen, and where and how large its
-    /// storage is.
+    /// Writes the role of a tensor, the time after `start` at which it was seen, and the address
+    /// and size of its storage.
     fn push_role(&mut self, record: &RoleRecord, start: Nanos) {
         self.text.push("[\"");
         self.text.push(role_key(record.role));
@@ -47,17 +47,17 @@ impl Writer<'_> {
     }
 }
 
-/// Which events carry what was said of tensors, since it has no place of its own in a trace.
+/// Assigns tensor roles to events, because a trace has no other place for them.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
-    /// Events with the roles that they carry, in the order of both.
+    /// Pairs of an event and a role that it carries, in the order of both.
     pairs: Vec<(EventId, u32)>,
     next: usize,
 }
 
 impl Carried {
-    /// Gives each role to the event that began last before it on its thread; to the first where
-    /// none did, and on a thread without events to the first of all.
+    /// Assigns each role to the last event that began before it on its thread, else to the thread's
+    /// first event, and on a thread without events to the first of all.
     ///
     /// ```text
     /// event     |----| |------------|
@@ -98,12 +98,12 @@ impl Carried {
         Self { pairs, next: 0 }
     }
 
-    /// Goes back to the first event.
+    /// Returns to the first event.
     pub(super) const fn rewind(&mut self) {
         self.next = 0;
     }
 
-    /// Returns the next role that the event carries. Events are to be asked in their order.
+    /// Returns the next role that the event carries. Events must be asked for in order.
     fn next_of(&mut self, event: EventId) -> Option<usize> {
         while self.pairs.get(self.next).is_some_and(|pair| pair.0 < event) {
             self.next += 1;

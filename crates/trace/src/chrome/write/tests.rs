@@ -256,8 +256,8 @@ fn devices_stay_of_their_kind() {
     }
 }
 
-/// Calls inside of each other, each with the number of its caller: the names of all callers with
-/// every call would be megabytes.
+/// Nested calls, each with the number of its caller. The names of all callers with every call would
+/// take megabytes.
 #[test]
 fn deep_calls_take_room_by_their_number() {
     let calls: Vec<String> = (1..=2_000)
@@ -273,7 +273,7 @@ fn deep_calls_take_room_by_their_number() {
     let profile = crate::read_trace(trace.as_bytes()).unwrap();
     let mut bytes = Vec::new();
     write_trace(&profile, "deep.json", &mut bytes).unwrap();
-    // Up to the depth at which names end there is the square, and not beyond.
+    // The size is quadratic up to the depth at which names end, and not beyond.
     let square = 500 * 500 / 2 * "deep.py(1000): f;".len();
     assert!(bytes.len() < 2 * square, "{}", bytes.len());
     let again = crate::read_trace(&bytes).unwrap();

@@ -1,10 +1,10 @@
-//! The text of a trace while it is put together: one buffer, handed over in large pieces.
+//! The text of a trace while it is assembled: one buffer that is written in large chunks.
 
 use std::io::Write;
 
 use crate::error::Result;
 
-/// How much text is handed over at once: small enough to stay in the cache until it is taken.
+/// The size of a chunk, small enough to stay in the cache until it is written.
 const CHUNK_BYTES: usize = 1 << 18;
 
 /// A growing text.
@@ -15,7 +15,7 @@ pub(super) struct Text {
 
 impl Text {
     pub(super) fn new() -> Self {
-        // An event beyond the chunk rarely is longer than this.
+        // The event that crosses the chunk size is rarely longer than this.
         let capacity = CHUNK_BYTES + (1 << 14);
         Self {
             bytes: Vec::with_capacity(capacity),
@@ -31,7 +31,7 @@ impl Text {
         self.push(itoa::Buffer::new().format(number));
     }
 
-    /// Appends an argument with a comma after it.
+    /// Appends an argument followed by a comma.
     pub(super) fn push_argument(&mut self, key: &str, value: impl itoa::Integer) {
         self.push("\"");
         self.push(key);
@@ -40,19 +40,19 @@ impl Text {
         self.push(",");
     }
 
-    /// Takes a comma at the end away.
+    /// Removes a trailing comma.
     pub(super) fn pop_comma(&mut self) {
         if self.bytes.last() == Some(&b',') {
             self.bytes.pop();
         }
     }
 
-    /// Appends nanoseconds as microseconds with exactly three digits after the dot.
+    /// Appends nanoseconds as microseconds with exactly three decimals.
     pub(super) fn push_microseconds(&mut self, nanoseconds: u64) {
         let mut buffer = itoa::Buffer::new();
         let digits = buffer.format(nanoseconds).as_bytes();
         let (whole, fraction) = digits.split_at(digits.len().saturating_sub(3));
-        // Twenty digits and a dot at most; short fractions keep their zeros in front.
+        // At most twenty digits and a point; small fractions keep their leading zeros.
         let mut text = *b"000000000000000000000.000";
         let end = text.len();
         text[end - fraction.len()..].copy_from_slice(fraction);
@@ -62,7 +62,7 @@ impl Text {
         self.bytes.extend_from_slice(&text[start..]);
     }
 
-    /// Gives `out` what was put together so far, once it is worth it.
+    /// Writes the text to `out` if it fills a chunk.
     pub(super) fn hand_over(&mut self, out: &mut impl Write) -> Result<()> {
         if self.bytes.len() >= CHUNK_BYTES {
             self.hand_over_all(out)?;
@@ -70,7 +70,7 @@ impl Text {
         Ok(())
     }
 
-    /// Gives `out` what was put together so far.
+    /// Writes the text to `out`.
     pub(super) fn hand_over_all(&mut self, out: &mut impl Write) -> Result<()> {
         out.write_all(&self.bytes)?;
         self.bytes.clear();

@@ -1,5 +1,5 @@
-//! The tracks of a trace: one for each thread, and overflow tracks for events that cross others of
-//! their thread.
+//! The tracks of a trace: one per thread, and overflow tracks for events that cross others of their
+//! thread.
 
 use mindprof_analyze::Lanes;
 use mindprof_model::{Category, Event, EventId, Nanos, Profile, Thread, ThreadId};
@@ -10,17 +10,17 @@ use crate::chrome::category::DEVICE_ANNOTATION_MARGIN;
 use crate::chrome::text::json_string;
 use crate::chrome::track_facts::{TrackFacts, facts_of};
 
-/// The largest number that every reader of JSON takes exactly.
+/// The largest integer that every JSON parser reads exactly.
 const LARGEST_EXACT: u64 = (1 << 53) - 1;
 
-/// Where each event is drawn.
+/// The assignment of events to tracks.
 pub(super) struct Tracks {
     lanes: Lanes,
-    /// What an event says of its track, by thread, and by overflow track.
+    /// The track fields of an event as JSON, by thread and by overflow track.
     of_threads: Vec<String>,
     of_overflow: Vec<String>,
     overflow_natives: Vec<u64>,
-    /// What is said of each thread and its process.
+    /// The facts about each thread and its process.
     facts: Vec<TrackFacts>,
 }
 
@@ -46,7 +46,7 @@ impl Tracks {
         }
     }
 
-    /// Returns what an event says of its track.
+    /// Returns the track fields of an event.
     pub(super) fn of_event(&self, id: EventId, event: &Event) -> &str {
         match self.lanes.moved_to(id) {
             Some(lane) => &self.of_overflow[lane],
@@ -54,13 +54,12 @@ impl Tracks {
         }
     }
 
-    /// Returns what is said of a thread's own track.
+    /// Returns the track fields of a thread's own track.
     pub(super) fn of_thread(&self, thread: ThreadId) -> &str {
         &self.of_threads[thread.index()]
     }
 
-    /// Returns the overflow tracks as JSON, for who reads them back: each with the thread that it
-    /// belongs to.
+    /// Returns the overflow tracks with their threads as JSON, for our own reader.
     pub(super) fn overflow_json(&self, profile: &Profile) -> String {
         let overflow = self.lanes.overflow().iter().zip(&self.overflow_natives);
         let items: Vec<String> = overflow
@@ -77,7 +76,7 @@ impl Tracks {
 }
 
 /// Returns the interval that a trace shows for an event, on an axis that begins one margin before
-/// time zero: a range of a device is drawn wider than it was on both sides.
+/// time zero: device annotations are extended on both sides.
 pub(super) fn drawn(event: &Event) -> (Nanos, Nanos) {
     let margin = match event.category {
         Category::DeviceAnnotation => DEVICE_ANNOTATION_MARGIN,
@@ -96,7 +95,7 @@ pub(super) fn drawn(event: &Event) -> (Nanos, Nanos) {
     (Nanos(start), Nanos(start.saturating_add(length)))
 }
 
-/// Returns numbers that no thread has.
+/// Returns thread numbers that are not in use.
 fn free_natives(threads: &[Thread], count: usize) -> Vec<u64> {
     let is_free = |native: &u64| threads.iter().all(|thread| thread.native != *native);
     let small = threads.iter().map(|thread| thread.native);
@@ -120,7 +119,7 @@ fn place(process: &str, thread: &str) -> String {
 }
 
 impl Writer<'_> {
-    /// Names each process when it is first met, each thread, and the overflow tracks.
+    /// Writes the names of processes, threads and overflow tracks.
     pub(super) fn push_tracks(&mut self) {
         let threads = self.profile.threads();
         let facts = self.tracks.facts.clone();
@@ -172,7 +171,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a fact about a process or thread.
+    /// Writes a metadata event about a process or a thread.
     fn push_fact(&mut self, fact: &str, place: &str, key: &str, value: &str) {
         self.text
             .push(&format!(",\n{{\"ph\":\"M\",\"name\":\"{fact}\"{place}"));

@@ -1,4 +1,4 @@
-//! The first lines of a trace: its top-level keys, and the window that it is of.
+//! The start of a trace: its top-level keys, and the recorded window.
 
 use mindprof_model::{DeviceKind, LossCause, Metadata, Nanos, WINDOW_ACTIVITY};
 
@@ -6,7 +6,7 @@ use super::Writer;
 use crate::chrome::category::loss_key;
 use crate::chrome::text::{json_string, json_value};
 
-/// Keys that the writer fills itself; metadata of that name is written with a `user_` before it.
+/// Keys that the writer sets itself. User metadata under these names gets the prefix `user_`.
 const RESERVED: [&str; 6] = [
     "schemaVersion",
     "displayTimeUnit",
@@ -16,10 +16,10 @@ const RESERVED: [&str; 6] = [
     "mindprof",
 ];
 
-/// How much later than the end of the span the window is said to end.
+/// The time by which the window's end mark follows the end of its span.
 const WINDOW_END_MARGIN_NS: u64 = 1000;
 
-/// Where the span of the window is put below all processes.
+/// The sort position of the window's span, below all processes.
 const SPANS_SORT_INDEX: u64 = 536_870_912;
 
 impl Writer<'_> {
@@ -40,7 +40,7 @@ impl Writer<'_> {
             .join(",");
         let version = env!("CARGO_PKG_VERSION");
         let overflow = self.tracks.overflow_json(self.profile);
-        // The categories of what devices did are CUDA's for all kinds of devices.
+        // The categories of device work are CUDA's for all kinds of devices.
         let mut devices = self.profile.threads().iter().map(|thread| thread.device);
         let device = match devices.find(|&device| device != DeviceKind::Cpu) {
             None | Some(DeviceKind::Cuda) => String::new(),
@@ -53,8 +53,8 @@ impl Writer<'_> {
         ));
     }
 
-    /// Writes the span of the window and the marks at its two ends. They come first, so that every
-    /// other event has a comma before it.
+    /// Writes the span of the window and the marks at its ends. They come first, so that every
+    /// other event is preceded by a comma.
     pub(super) fn push_window(&mut self) {
         let span = self.profile.span();
         self.text.push(&format!(
@@ -76,8 +76,8 @@ impl Writer<'_> {
             "\"pid\":\"Traces\",\"tid\":\"Trace PyTorch Profiler\"",
             Nanos::ZERO,
         );
-        // Later than the span, as in torch: readers add up times as floats, and so put the end of an
-        // event that reaches to the end of the span somewhat after it.
+        // Later than the span, as in torch: readers add times as floats, which puts the end of an
+        // event at the very end slightly after the span.
         let end = Nanos(span.0 + WINDOW_END_MARGIN_NS);
         self.push_mark("Record Window End", "\"pid\":\"\",\"tid\":\"\"", end);
     }

@@ -1,4 +1,4 @@
-//! The packets, decoded by an independent library and put back together as Perfetto's importer
+//! Tests of the packets, decoded by an independent library and reassembled as Perfetto's importer
 //! does.
 
 use mindprof_model::{

@@ -1,4 +1,4 @@
-//! Packets, decoded and replayed as a viewer does.
+//! Decodes packets and replays them as a viewer does.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -90,7 +90,7 @@ struct Annotation {
 }
 
 impl Annotation {
-    /// Returns the value as text; texts and names are looked up.
+    /// Returns the value as text, with interned texts and names resolved.
     fn value(&self, look_up: &impl Fn(&'static str, u64) -> String) -> String {
         let numbers = [
             self.truth.map(|value| value.to_string()),
@@ -158,15 +158,15 @@ pub(super) struct Slice {
     pub(super) end: u64,
     pub(super) arguments: Vec<(String, String)>,
     pub(super) flows: Vec<u64>,
-    /// What its track is called.
+    /// The name of its track.
     pub(super) track: String,
 }
 
-/// What a viewer knows when all packets went by.
+/// The state of a viewer after all packets.
 #[derive(Debug, Default)]
 pub(super) struct Shown {
     pub(super) slices: Vec<Slice>,
-    /// Slices without a duration.
+    /// Instants, as slices without a duration.
     pub(super) moments: Vec<Slice>,
     /// The values of counters, by the name of their track.
     pub(super) counters: Vec<(String, u64, i64)>,
@@ -186,7 +186,7 @@ fn decompressed(packets: Vec<Packet>) -> Vec<Packet> {
     inside.collect()
 }
 
-/// Replays the packets: slices come in the order in which they end.
+/// Replays the packets. Slices are in the order of their ends.
 pub(super) fn shown(profile: &Profile) -> Shown {
     let mut bytes = Vec::new();
     write_perfetto(profile, &mut bytes).unwrap();
