@@ -1,8 +1,9 @@
-//! Python's calls, as the interpreter's profile hook tells of them, and the stacks of operators.
+//! Follows Python calls through the interpreter's profile hook, and provides the stacks of
+//! operators.
 //!
-//! The hook is there only while a session wants it. Each thread has its own: the one that starts
-//! gets it at once, new ones by `threading.setprofile`, running ones through their states. Where
-//! another tool has it, ours stands back.
+//! The hook is installed only while a session needs it, per thread: in the starting thread at once,
+//! in new threads through `threading`, and in running ones through their thread states. A thread
+//! whose hook belongs to another tool is left alone.
 
 #![expect(
     unsafe_code,
@@ -37,7 +38,7 @@ mod names;
 mod shadow;
 mod thread_state;
 
-/// What the interpreter says has happened.
+/// The interpreter's numbers of profile events.
 mod event {
     use std::ffi::c_int;
 
@@ -52,12 +53,12 @@ fast_thread_local! {
     static SHADOW: OnceCell<RefCell<Shadow>> = OnceCell::new()
 }
 
-/// How many times calls began to be followed: what threads know is of one time.
-// Relaxed, here and below: all are written and read with the GIL held, but for reads that only
-// decide to look again.
+/// Counts the times that following calls began. A thread's knowledge is valid for one of them.
+// Relaxed, here and below: they are written and read with the GIL held, except for reads that only
+// trigger another look.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// How many calls deep a thread is followed.
+/// The maximum depth of calls to follow per thread.
 static DEEPEST: AtomicUsize = AtomicUsize::new(0);
 
 static SESSIONS: Mutex<Sessions> = Mutex::new(Sessions {
@@ -66,15 +67,15 @@ static SESSIONS: Mutex<Sessions> = Mutex::new(Sessions {
     with_stacks: 0,
 });
 
-/// The open sessions that want calls.
+/// The open sessions that record calls.
 struct Sessions {
-    /// In which process they were opened: those of the parent are closed in a forked child.
+    /// The process that opened them. In a forked child, the sessions of its parent are closed.
     process: u32,
     open: usize,
     with_stacks: usize,
 }
 
-/// Which recording, and which time of following, something belongs to.
+/// Identifies a recording and the generation of following calls within it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Key {
     recording: u32,
@@ -91,37 +92,39 @@ impl Key {
     }
 }
 
-/// Who has the hook of this thread.
+/// The owner of this thread's hook after an attempt to claim it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Us,
-    /// Us, from now on.
+    /// Us, as of this attempt.
     New,
     Another,
 }
 
-/// What a session wants to follow.
+/// The calls that a session records.
 pub(crate) struct Wanted {
-    /// Which calls.
+    /// The kinds of calls to follow.
     pub(crate) calls: Calls,
-    /// How many calls deep a thread is followed.
+    /// The maximum depth of calls to follow per thread.
     pub(crate) depth: usize,
-    /// What the names of source files are shortened by.
+    /// The prefixes that are removed from the names of source files.
     pub(crate) roots: Vec<String>,
 }
 
-/// Follows calls while it lives.
+/// A guard that follows calls until it is dropped. A session owns it while its window is open.
 pub(crate) struct Following {
     calls: Calls,
     process: u32,
 }
 
 impl Following {
-    /// Begins to follow calls. The window of the session is open already.
+    /// Begins to follow calls. The session's window must already be open. Warns and returns `None`
+    /// on systems where calls cannot be followed.
     pub(crate) fn begin(py: Python<'_>, wanted: Wanted) -> PyResult<Option<Self>> {
         if !interpreter::is_supported() {
             let category = py.get_type::<PyUserWarning>();
-            let message = c"Python calls cannot be followed on this system: there are no stacks";
+            let message =
+                c"Python calls cannot be recorded on this system: there will be no stacks";
             PyErr::warn(py, &category, message, 1)?;
             return Ok(None);
         }
@@ -146,7 +149,7 @@ impl Drop for Following {
     fn drop(&mut self) {
         let is_last = lock(&SESSIONS).remove(self.process, self.calls);
         if is_last {
-            // An interpreter that is ending calls no hook any more.
+            // An interpreter that is shutting down no longer calls hooks.
             Python::try_attach(|py| {
                 let _pending = PendingException::set_aside(py);
                 unfollow_threads(py);
@@ -156,8 +159,8 @@ impl Drop for Following {
 }
 
 impl Sessions {
-    /// Adds a session, and returns whether there was none. What threads know is void if it lacks
-    /// what this one wants.
+    /// Adds a session and returns whether it is the first one. Starts a new generation if threads
+    /// know less than the session needs.
     fn add(&mut self, process: u32, calls: Calls) -> bool {
         if self.process != process {
             *self = Self {
@@ -176,7 +179,7 @@ impl Sessions {
         is_first
     }
 
-    /// Removes a session, and returns whether there is none any more.
+    /// Removes a session and returns whether it was the last one.
     fn remove(&mut self, process: u32, calls: Calls) -> bool {
         if self.process != process {
             return false;
@@ -187,21 +190,21 @@ impl Sessions {
     }
 }
 
-/// Returns how many calls deep a thread is followed.
+/// Returns the maximum depth of calls to follow per thread.
 fn deepest() -> usize {
     DEEPEST.load(Ordering::Relaxed)
 }
 
-/// Says that `function` calls the module that it is given as `self`, so that its calls bear the
-/// module's name.
+/// Registers `function` as one that calls the module it receives as `self`. Its calls are then
+/// recorded under the module's name.
 #[pyfunction]
 pub(crate) fn name_module_calls(function: &Bound<'_, PyAny>) -> PyResult<()> {
     modules::add_caller(function.getattr("__code__")?);
     Ok(())
 }
 
-/// Puts the hook into this thread, when the interpreter calls it as a profile function: in a new
-/// thread, or where another tool has put back what it found.
+/// Installs the hook in this thread. The interpreter calls it as a Python profile function: in a
+/// new thread, or after another tool has restored it.
 #[pyfunction]
 pub(crate) fn follow_thread(
     py: Python<'_>,
@@ -216,15 +219,15 @@ pub(crate) fn follow_thread(
         return Ok(());
     }
     attached.set_hook(on_event, marker(py)?);
-    // Another tool may have had the hook until now.
+    // Until now another tool may have owned the hook, and calls may have been missed.
     with_shadow(Shadow::forget);
     join(attached);
     Ok(())
 }
 
-/// Follows no calls of this thread until [`resume_calls`]: for what is called in between and
-/// returns, such as the inside of an import. What was told before stays known. Returns whether it
-/// was we who followed.
+/// Stops following calls of this thread until [`resume_calls`], for calls that return in between,
+/// such as those inside of an import. The known stack is kept. Returns whether calls were being
+/// followed.
 #[pyfunction]
 pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
     let is_ours = wants_calls() && hook_owner(py)? == HookOwner::Us;
@@ -235,7 +238,7 @@ pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
     Ok(is_ours)
 }
 
-/// Follows the calls of this thread again, unless another tool does by now.
+/// Follows the calls of this thread again, unless another tool has installed a hook meanwhile.
 #[pyfunction]
 pub(crate) fn resume_calls(py: Python<'_>) -> PyResult<()> {
     with_shadow(|shadow| shadow.set_paused(false));
@@ -245,15 +248,15 @@ pub(crate) fn resume_calls(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// What `threading.setprofile` sets. Not by that function: a handler of a signal that raises may run
-/// within it, and would leave the hook where it is.
+/// The attribute of `threading` that `threading.setprofile` sets. It is set directly, because a
+/// signal handler that raises during that function would leave the hook installed.
 const NEW_THREADS: &str = "_profile_hook";
 
-/// Follows this thread, those that will begin, and those that run.
+/// Follows the calls of this thread, of future threads and of running ones.
 fn follow_threads(py: Python<'_>) -> PyResult<()> {
     let attached = Attached::new(py);
     let threading = py.import("threading")?;
-    // Before the hook is there, so that it does not see our own calls.
+    // Done before the hook is installed, so that it does not see these calls.
     if threading.getattr(NEW_THREADS)?.is_none() && hook_owner(py)? == HookOwner::Nobody {
         threading.setattr(NEW_THREADS, marker(py)?)?;
         attached.set_hook_everywhere(on_event, marker(py)?);
@@ -263,8 +266,8 @@ fn follow_threads(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Takes the hook out of this thread and keeps it out of new ones. Others find out by themselves at
-/// their next call.
+/// Removes the hook from this thread and from future ones, and from running ones if all hooks are
+/// ours. Threads that keep it remove it themselves at their next call.
 fn unfollow_threads(py: Python<'_>) {
     let attached = Attached::new(py);
     let remove = || -> PyResult<()> {
@@ -276,19 +279,19 @@ fn unfollow_threads(py: Python<'_>) {
         if is_ours(&threading.getattr(NEW_THREADS)?)? {
             threading.setattr(NEW_THREADS, py.None())?;
             if is_here {
-                // No other tool has shown itself, so that what other threads have is ours.
+                // No other tool has appeared, so the hooks of other threads are ours.
                 attached.remove_hook_everywhere(on_event);
             }
         }
         Ok(())
     };
-    // The modules are gone when the interpreter ends, and with them every call.
+    // This fails only during interpreter shutdown, when the modules are gone.
     let _ = remove();
     with_shadow(Shadow::forget);
     names::release();
 }
 
-/// Takes the hook of this thread if it is free, and returns who has it.
+/// Installs the hook in this thread if it has none, and returns the owner.
 #[cold]
 fn claim_hook(attached: Attached<'_>) -> Owner {
     let py = attached.python();
@@ -305,8 +308,8 @@ fn claim_hook(attached: Attached<'_>) -> Owner {
     claim().unwrap_or(Owner::Another)
 }
 
-/// Returns whose hook is called in this thread; where that cannot be read, whose function Python
-/// says it is.
+/// Returns the owner of this thread's hook. If the thread state cannot be read, the answer comes
+/// from `sys.getprofile`.
 fn hook_owner(py: Python<'_>) -> PyResult<HookOwner> {
     let owner = ThreadState::current().map(|thread| thread.hook_owner(on_event));
     if let Some(owner @ (HookOwner::Us | HookOwner::Another | HookOwner::Nobody)) = owner {
@@ -328,12 +331,12 @@ fn is_ours(profile: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(profile.is(marker(profile.py())?))
 }
 
-/// Returns what `sys.getprofile` returns while the hook is ours.
+/// Returns the object that `sys.getprofile` returns while the hook is ours.
 fn marker(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(classes(py)?.marker.bind(py))
 }
 
-/// Has this thread's stack known from now on.
+/// Captures the current stack of this thread, so that calls are followed from here.
 fn join(attached: Attached<'_>) {
     if wants_stacks() {
         with_shadow(Shadow::operator_stack);
@@ -342,19 +345,20 @@ fn join(attached: Attached<'_>) {
     }
 }
 
-/// Returns the stack that an operator of this thread is called in.
+/// Returns the Python stack of an operator that this thread calls.
 fn operator_stack() -> Stack {
     with_shadow(Shadow::operator_stack).unwrap_or(Stack::NONE)
 }
 
-/// Fills the cells of this module at import, and registers it with the embedded runtime's binding.
+/// Fills the caches of this module at import, and registers it with the embedded runtime's binding.
 pub(crate) fn prefill(py: Python<'_>) {
     CallNames::get(py);
     interpreter::is_supported();
     stack_notes::set_around(note_stack_around);
 }
 
-/// Calls `action`, which releases the GIL, with the current stack noted for the operators in it.
+/// Calls `action`, which releases the GIL, after noting the current stack for operators inside of
+/// it.
 fn note_stack_around(action: &mut dyn FnMut()) {
     if !wants_stacks() {
         return action();
@@ -366,8 +370,8 @@ fn note_stack_around(action: &mut dyn FnMut()) {
     }
 }
 
-/// Calls `action`, unless the thread is ending or is in such a call already: a finalizer can run
-/// any code at any time.
+/// Calls `action` with this thread's shadow stack. Returns `None` if the thread is ending, or if
+/// the stack is in use already, because a finalizer can run any code at any time.
 #[inline]
 fn with_shadow<T>(action: impl FnOnce(&mut Shadow) -> T) -> Option<T> {
     let action = |shadow: &OnceCell<RefCell<Shadow>>| {
@@ -378,15 +382,15 @@ fn with_shadow<T>(action: impl FnOnce(&mut Shadow) -> T) -> Option<T> {
     SHADOW.try_with(action).ok().flatten()
 }
 
-/// The hook. The program goes on whatever happens here: it never fails and never unwinds.
+/// The profile hook. It never fails and never unwinds, so that the program is not disturbed.
 unsafe extern "C" fn on_event(
     _marker: *mut PyObject,
     frame: *mut PyFrameObject,
     what: c_int,
     argument: *mut PyObject,
 ) -> c_int {
-    // SAFETY: the interpreter calls hooks with the GIL held, with a frame that runs, and at a call
-    // of a function written in C with that function; both live as long as this call.
+    // SAFETY: the interpreter calls hooks with the GIL held and with the running frame; `argument`
+    // is null or, for calls of C functions, that function. Both stay alive during the call.
     let (py, frame, function) = unsafe {
         let py = Python::assume_attached();
         let function = Borrowed::from_ptr_or_opt(py, argument);

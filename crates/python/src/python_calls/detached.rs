@@ -1,14 +1,11 @@
-//! The innermost frame of a thread that has given up the GIL, read where the interpreter has it.
+//! Reads the innermost frame of a thread that has released the GIL.
 //!
-//! torch gives the GIL up before an operator runs, so that nothing of Python may be called or
-//! counted then. The thread itself waits in that operator, and with it its frame: what lies there
-//! is its own and does not change. Where the frame lies differs between versions and is said
-//! nowhere, so it is looked for once, from two frames that are known.
+//! torch releases the GIL before an operator runs, so no Python function may be called and no
+//! reference counted. The thread itself waits in that operator, so its frame does not change. The
+//! location of the frame differs between versions and is not documented: it is searched for once,
+//! using two known frames.
 
-#![expect(
-    unsafe_code,
-    reason = "a frame of this thread is read while the thread does not hold the GIL"
-)]
+#![expect(unsafe_code, reason = "reads a frame of this thread without the GIL")]
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -21,30 +18,33 @@ use pyo3::types::PyCFunction;
 use super::interpreter::{Attached, interpreter};
 use super::thread_state::ThreadState;
 
-/// So many words of what the interpreter knows of a frame are looked at.
+/// The number of words of an internal frame that are searched.
 const FRAME_WORDS: usize = 10;
 
-/// So many words of what lies between the state and the frame, up to 3.12.
+/// The number of words searched in the structure between thread state and frame, which exists up to
+/// 3.12.
 const LINK_WORDS: usize = 2;
 
-/// Objects that lie at odd addresses are marked so; from 3.14 on the code is.
+/// The tag bits of pointers. From 3.14 on, the pointer to the code is tagged.
 const MARKS: u64 = 3;
 
 static PATH: OnceLock<Option<Path>> = OnceLock::new();
 
-/// The way from a thread's state to its innermost frame.
+/// The path from a thread state to its innermost frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Path {
-    /// The word of the state.
+    /// The index of the word in the thread state.
     state: usize,
-    /// The word of what that points to, which is not the frame up to 3.12.
+    /// The index of the word in the structure between them, which exists up to 3.12.
     link: Option<usize>,
-    /// The words of the frame that are its object and its code.
+    /// The indices of the words in the frame that point to its object and its code.
     object: usize,
     code: usize,
 }
 
 /// The innermost frame of a thread that waits in a function without the GIL.
+///
+/// It is used at once and never stored, because it is valid only while the thread waits.
 #[derive(Clone, Copy)]
 pub(super) struct DetachedFrame {
     frame: *mut PyFrameObject,
@@ -52,13 +52,14 @@ pub(super) struct DetachedFrame {
 }
 
 impl DetachedFrame {
-    /// Returns the innermost frame of the calling thread, if it has an object, as every frame has
-    /// that the hook was told of.
+    /// Returns the innermost frame of the calling thread. Returns `None` if the layout is unknown
+    /// or the frame has no Python object; every frame that the hook has seen has one.
     #[inline]
     pub(super) fn innermost(thread: ThreadState<'_>) -> Option<Self> {
         let path = PATH.get().copied().flatten()?;
-        // SAFETY: the state is of this thread, which waits in a function that its innermost frame
-        // called: that frame lives, and so does what leads to it.
+        // SAFETY: the state is that of the calling thread, which waits in a function that its
+        // innermost frame has called. That frame and everything on the path to it therefore stay
+        // alive, and `search` has verified the path.
         unsafe {
             let mut frame = thread.word(path.state) as *const u64;
             if let Some(link) = path.link
@@ -77,46 +78,50 @@ impl DetachedFrame {
         }
     }
 
-    /// Returns what tells the frame apart from others that live.
+    /// Returns the address that distinguishes the frame from other living frames.
     #[inline]
     pub(super) fn identity(self) -> usize {
         self.frame as usize
     }
 
-    /// Returns what tells its code apart from others that live.
+    /// Returns the address that distinguishes its code from other living code objects.
     #[inline]
     pub(super) fn code(self) -> usize {
         self.code as usize
     }
 
-    /// Returns the position of the instruction that it is at.
+    /// Returns the offset of the current instruction.
     #[inline]
     pub(super) fn instruction(self) -> Option<c_int> {
         let instruction = interpreter()?.instruction?;
-        // SAFETY: the frame lives, by `innermost`, and the function only reads it.
+        // SAFETY: `innermost` returns a frame of this thread, which waits in a call of it, so the
+        // frame is alive; the function only reads it.
         Some(unsafe { instruction(self.frame) })
     }
 
-    /// Returns the line that it is at.
+    /// Returns the current line.
     #[cold]
     pub(super) fn line(self) -> c_int {
-        // SAFETY: as in `instruction`: what is read of the code never changes.
+        // SAFETY: the frame is alive as in `instruction`, and the function reads only the frame and
+        // the immutable code.
         unsafe { ffi::PyFrame_GetLineNumber(self.frame) }
     }
 }
 
-/// Finds out where frames lie, once. Where that fails, operators without the GIL have the stack of
-/// the native call that they are in, or none.
+/// Searches for the path to frames, once per process. If it is not found, an operator without the
+/// GIL gets the stack of the native call it runs in, or none.
 pub(super) fn find_path(py: Python<'_>) {
     if PATH.get().is_none() {
-        // Not within the cell: the search runs Python, which lets other threads in here too, and
-        // they would wait for the cell with the GIL held. Who comes second finds the same.
+        // Not inside of the cell's initializer: the search runs Python code, which lets other
+        // threads come here too, and they would wait for the cell with the GIL held. All threads
+        // find the same.
         let found = search(py).ok().flatten();
         let _ = PATH.set(found);
     }
 }
 
-/// Returns the only path that leads to the innermost frame both here and one call deeper.
+/// Returns the path that leads to the innermost frame both here and one call deeper, if there is
+/// exactly one.
 fn search(py: Python<'_>) -> PyResult<Option<Path>> {
     let paths = candidates(Attached::new(py));
     let deeper = PyCFunction::new_closure(py, None, None, |arguments, _| {
@@ -137,7 +142,7 @@ thread_local! {
     static FOUND: std::cell::RefCell<Vec<Path>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
-/// Returns every path that leads to the innermost frame of this thread.
+/// Returns all paths that lead to the innermost frame of this thread.
 fn candidates(attached: Attached<'_>) -> Vec<Path> {
     let (Some(thread), Some(frame)) = (ThreadState::current(), attached.current_frame()) else {
         return Vec::new();

@@ -1,9 +1,9 @@
-//! Names of the interpreter's objects that are looked up while calls are followed.
+//! Interned names of the interpreter's attributes that are looked up while calls are followed.
 
 use mindprof_python_support::interned_names;
 
 interned_names! {
-    /// Attributes of code objects and frames, and where the profile hook is found.
+    /// The attributes of code objects and frames, and the path to `sys.getprofile`.
     pub(super) struct CallNames {
         code_file = "co_filename",
         code_line = "co_firstlineno",

@@ -1,9 +1,8 @@
-//! What is asked of the interpreter about frames, through functions that the stable interface does
-//! not list.
+//! Access to the interpreter's frames and profile hook through functions outside of the stable ABI.
 //!
-//! They are looked up by name when they are first needed, so that one library serves every version:
-//! those that a version lacks are done without. All of this needs the GIL; a value of [`Attached`]
-//! says that it is held.
+//! The functions are looked up by name at first use, so that one library serves every version of
+//! Python; functions that a version lacks are optional. All of this needs the GIL, which a value of
+//! [`Attached`] proves to be held.
 
 #![expect(
     unsafe_code,
@@ -20,7 +19,7 @@ use pyo3::types::PyString;
 use super::interned::CallNames;
 use super::thread_state;
 
-/// What the interpreter calls at every call and return.
+/// A function that the interpreter calls at every call and return.
 pub(super) type Hook =
     unsafe extern "C" fn(*mut PyObject, *mut PyFrameObject, c_int, *mut PyObject) -> c_int;
 
@@ -28,31 +27,30 @@ type SetProfile = unsafe extern "C" fn(Option<Hook>, *mut PyObject);
 
 type RunningState = unsafe extern "C" fn() -> *mut ffi::PyThreadState;
 
-/// How threads are reached one by one, so that other tools keep those they have: before 3.14.
+/// Functions that reach threads one by one, so that other tools keep their hooks. Before 3.14 only.
 pub(super) struct EachThread {
-    /// Sets the hook of a thread. Returns another number than zero, with an exception, if an audit
-    /// hook refuses.
+    /// Sets the hook of a thread. Returns nonzero and sets an exception if an audit hook objects.
     pub(super) set_profile:
         unsafe extern "C" fn(*mut ffi::PyThreadState, Option<Hook>, *mut PyObject) -> c_int,
     pub(super) first: unsafe extern "C" fn(*mut ffi::PyInterpreterState) -> *mut ffi::PyThreadState,
     pub(super) next: unsafe extern "C" fn(*mut ffi::PyThreadState) -> *mut ffi::PyThreadState,
 }
 
-/// How the state is asked for that holds the GIL.
+/// The function that returns the thread state that holds the GIL.
 #[derive(Clone, Copy)]
 pub(super) enum Running {
-    /// Returns it if it is that of the calling thread. From 3.12 on.
+    /// Returns the state only if it is that of the calling thread. From 3.12 on.
     OfThisThread(RunningState),
-    /// Returns it whichever thread's it is.
+    /// Returns the state of whichever thread holds the GIL.
     OfAnyThread(RunningState),
 }
 
-/// The functions of the running interpreter.
+/// The functions of the running interpreter, looked up once per process.
 pub(super) struct Interpreter {
     set_profile: SetProfile,
     /// From 3.12 on.
     set_profile_all_threads: Option<SetProfile>,
-    /// Before 3.14: from then on it may be called in this thread only.
+    /// Before 3.14 only: later versions allow the calls only for the calling thread.
     pub(super) each_thread: Option<EachThread>,
     pub(super) running: Running,
     back: unsafe extern "C" fn(*mut PyFrameObject) -> *mut PyFrameObject,
@@ -64,8 +62,8 @@ pub(super) struct Interpreter {
 
 static INTERPRETER: OnceLock<Option<Interpreter>> = OnceLock::new();
 
-/// Looks the functions up. Returns false if this system or interpreter does not have them, and
-/// calls cannot be followed.
+/// Looks up the functions. Returns false if this system or interpreter lacks them, so that calls
+/// cannot be followed.
 pub(super) fn is_supported() -> bool {
     INTERPRETER.get_or_init(Interpreter::find).is_some()
 }
@@ -77,18 +75,19 @@ pub(super) fn interpreter() -> Option<&'static Interpreter> {
 
 impl Interpreter {
     fn find() -> Option<Self> {
-        // SAFETY: each name is that of a function of CPython, which has this signature in every
-        // version that has it.
+        // SAFETY: each name is that of a CPython function that has had this signature in every
+        // version that exports it.
         unsafe {
             let set_profile_all_threads = symbol(c"PyEval_SetProfileAllThreads");
-            // Under the first name from 3.13 on.
+            // The name up to 3.12 is the second one.
             let running = symbol(c"PyThreadState_GetUnchecked")
                 .or_else(|| symbol(c"_PyThreadState_UncheckedGet"))?;
             Some(Self {
                 set_profile: symbol(c"PyEval_SetProfile")?,
                 set_profile_all_threads,
                 each_thread: (version() < (3, 14)).then(|| EachThread::find()).flatten(),
-                // Both came with 3.12.
+                // `OfThisThread` behaves so from 3.12 on, which added `PyEval_SetProfileAllThreads`
+                // too.
                 running: match set_profile_all_threads {
                     Some(_) => Running::OfThisThread(running),
                     None => Running::OfAnyThread(running),
@@ -101,12 +100,12 @@ impl Interpreter {
     }
 }
 
-/// Returns the version of the interpreter; 3.10 does not say it.
+/// Returns the version of the interpreter. Version 3.10 does not export it.
 fn version() -> (u32, u32) {
-    // SAFETY: the name is that of a constant of CPython, which has this type.
+    // SAFETY: `Py_Version` is a constant of CPython with the type `unsigned long`.
     match unsafe { symbol::<*const c_ulong>(c"Py_Version") } {
         Some(version) => {
-            // SAFETY: as above, and it never changes.
+            // SAFETY: the pointer is that of a static constant, which is never written.
             let version = unsafe { *version } as u32;
             (version >> 24, version >> 16 & 0xff)
         }
@@ -115,12 +114,13 @@ fn version() -> (u32, u32) {
 }
 
 impl EachThread {
-    /// Looks the functions up.
+    /// Looks up the functions.
     ///
     /// # Safety
-    /// The interpreter is one before 3.14, whose threads are walked like this.
+    /// The interpreter must be older than 3.14, so that the states of other threads may be used.
     unsafe fn find() -> Option<Self> {
-        // SAFETY: as in `Interpreter::find`.
+        // SAFETY: each name is that of a CPython function with this signature, as in
+        // `Interpreter::find`.
         unsafe {
             Some(Self {
                 set_profile: symbol(c"_PyEval_SetProfile")?,
@@ -131,20 +131,20 @@ impl EachThread {
     }
 }
 
-/// Returns the function of this name in the process.
+/// Returns the function of this name, searched in the whole process.
 ///
 /// # Safety
-/// `F` is the type of a pointer to that function.
+/// `F` must be the type of a pointer to that function.
 #[cfg(unix)]
 unsafe fn symbol<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: the name ends in a zero.
+    // SAFETY: a `CStr` is NUL-terminated.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     if address.is_null() {
         return None;
     }
-    // SAFETY: a pointer to a function is as large as one to data here, and `F` is its type, by the
-    // caller's word.
+    // SAFETY: the assertion checks that `F` has the size of a pointer, and the caller guarantees
+    // that `F` is the type of a pointer to the function of this name.
     Some(unsafe { std::mem::transmute_copy::<*mut c_void, F>(&address) })
 }
 
@@ -153,14 +153,13 @@ unsafe fn symbol<F: Copy>(_name: &CStr) -> Option<F> {
     None
 }
 
-/// Says that this thread holds the GIL. What is asked of it needs that, and not always the word
-/// itself.
+/// Proof that this thread holds the GIL, which all of these functions need.
 #[derive(Clone, Copy)]
 pub(super) struct Attached<'py>(Python<'py>);
 
-#[expect(clippy::unused_self, reason = "it is the word that the GIL is held")]
+#[expect(clippy::unused_self, reason = "`self` proves that the GIL is held")]
 impl<'py> Attached<'py> {
-    /// Returns the word of a caller that knows it.
+    /// Creates the proof from `PyO3`'s token.
     pub(super) const fn new(py: Python<'py>) -> Self {
         Self(py)
     }
@@ -173,7 +172,7 @@ impl<'py> Attached<'py> {
     #[inline]
     pub(super) fn current_frame(self) -> Option<Frame<'py>> {
         // SAFETY: the GIL is held. The reference is borrowed from the thread, whose innermost frame
-        // does not end before it goes on, which is after the call that we are in.
+        // cannot return before the current call does.
         let frame = unsafe { ffi::PyEval_GetFrame() };
         (!frame.is_null()).then_some(Frame {
             pointer: frame,
@@ -181,10 +180,10 @@ impl<'py> Attached<'py> {
         })
     }
 
-    /// Returns the frame that the hook was called with.
+    /// Wraps the frame that the hook was called with.
     ///
     /// # Safety
-    /// The pointer is that of a frame that lives as long as the call.
+    /// The pointer must be that of a frame that stays alive during the current call.
     pub(super) const unsafe fn frame(self, pointer: *mut PyFrameObject) -> Frame<'py> {
         Frame {
             pointer,
@@ -192,16 +191,17 @@ impl<'py> Attached<'py> {
         }
     }
 
-    /// Has `hook` called in this thread, with `marker` as what `sys.getprofile` returns.
+    /// Installs `hook` in this thread, with `marker` as the result of `sys.getprofile`.
     pub(super) fn set_hook(self, hook: Hook, marker: &Bound<'py, PyAny>) {
         if let Some(interpreter) = interpreter() {
-            // SAFETY: the GIL is held, the hook never unwinds, and the interpreter takes a
-            // reference of its own.
+            // SAFETY: the GIL is held, the hook never unwinds, and the interpreter takes its own
+            // reference to the marker.
             unsafe { (interpreter.set_profile)(Some(hook), marker.as_ptr()) };
         }
     }
 
-    /// Has `hook` called in every thread where no other is; from 3.14 on, in every thread.
+    /// Installs `hook` in every thread that has none. From 3.14 on, replaces the hooks of all
+    /// threads.
     pub(super) fn set_hook_everywhere(self, hook: Hook, marker: &Bound<'py, PyAny>) {
         match interpreter() {
             Some(Interpreter {
@@ -212,14 +212,15 @@ impl<'py> Attached<'py> {
                 set_profile_all_threads: Some(set),
                 ..
             }) => {
-                // SAFETY: as in `set_hook`.
+                // SAFETY: the GIL is held, the hook never unwinds, and the interpreter takes its
+                // own references to the marker.
                 unsafe { set(Some(hook), marker.as_ptr()) };
             }
             Some(_) | None => {}
         }
     }
 
-    /// Has `hook`, which is ours, called in no thread any more; from 3.14 on, no hook.
+    /// Removes `hook` from all threads. From 3.14 on, removes all hooks of all threads.
     pub(super) fn remove_hook_everywhere(self, hook: Hook) {
         match interpreter() {
             Some(Interpreter {
@@ -237,7 +238,7 @@ impl<'py> Attached<'py> {
         }
     }
 
-    /// Has no hook called in this thread any more.
+    /// Removes the hook of this thread.
     pub(super) fn remove_hook(self) {
         if let Some(interpreter) = interpreter() {
             // SAFETY: the GIL is held.
@@ -246,8 +247,8 @@ impl<'py> Attached<'py> {
     }
 }
 
-/// A frame that is running or waiting for one that it called. Not owned: it is looked at while it
-/// cannot end.
+/// A frame that is running or waiting for a call that it made. It is a borrowed pointer, used only
+/// while the frame cannot return.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'py> {
     pointer: *mut PyFrameObject,
@@ -255,29 +256,28 @@ pub(super) struct Frame<'py> {
 }
 
 impl<'py> Frame<'py> {
-    /// Returns what tells it apart from other frames that live.
+    /// Returns the address that distinguishes it from other living frames.
     #[inline]
     pub(super) fn identity(self) -> usize {
         self.pointer as usize
     }
 
-    /// Returns its code.
+    /// Returns its code object.
     #[inline]
     pub(super) fn code(self) -> Bound<'py, PyAny> {
-        // SAFETY: the frame lives, the GIL is held, and the function returns a reference that is
-        // ours.
+        // SAFETY: the frame is alive, the GIL is held, and the function returns a new reference.
         unsafe {
             let code = ffi::PyFrame_GetCode(self.pointer);
             Bound::from_owned_ptr(self.attached.python(), code.cast())
         }
     }
 
-    /// Returns the frame that called it. That one waits for it, and so lives as long.
+    /// Returns the calling frame, which waits for this one and therefore stays alive as long.
     #[inline]
     pub(super) fn back(self) -> Option<Self> {
         let interpreter = interpreter()?;
-        // SAFETY: the frame lives and the GIL is held. The reference that is returned is ours, and
-        // is given up at once: the caller of a running frame is kept by the thread.
+        // SAFETY: the frame is alive and the GIL is held. The function returns a new reference,
+        // which is released at once: the thread keeps the caller of a running frame alive.
         let pointer = unsafe {
             let back = (interpreter.back)(self.pointer);
             ffi::Py_XDECREF(back.cast());
@@ -286,11 +286,11 @@ impl<'py> Frame<'py> {
         (!pointer.is_null()).then_some(Self { pointer, ..self })
     }
 
-    /// Returns the position of the instruction that it is at.
+    /// Returns the offset of the current instruction.
     #[inline]
     pub(super) fn instruction(self) -> c_int {
         match interpreter().and_then(|interpreter| interpreter.instruction) {
-            // SAFETY: the frame lives and the GIL is held.
+            // SAFETY: the frame is alive and the GIL is held.
             Some(instruction) => unsafe { instruction(self.pointer) },
             None => self.instruction_by_name(),
         }
@@ -306,18 +306,19 @@ impl<'py> Frame<'py> {
             .unwrap_or(-1)
     }
 
-    /// Returns the line that it is at. Takes time by the length of the function.
+    /// Returns the current line. The time this takes grows with the length of the function.
     #[cold]
     pub(super) fn line(self) -> c_int {
-        // SAFETY: the frame lives and the GIL is held.
+        // SAFETY: the frame is alive and the GIL is held.
         unsafe { ffi::PyFrame_GetLineNumber(self.pointer) }
     }
 
-    /// Returns the argument of this name, right after the function was called.
+    /// Returns the argument of this name. Valid only at the start of the call, before it is
+    /// reassigned.
     pub(super) fn argument(self, name: &CStr) -> Option<Bound<'py, PyAny>> {
         if let Some(variable) = interpreter()?.variable {
-            // SAFETY: the frame lives, the GIL is held, and the function returns a reference that
-            // is ours, or none and an error, which is taken away.
+            // SAFETY: the frame is alive and the GIL is held. The function returns a new reference,
+            // or null with an exception set, which is cleared.
             return unsafe {
                 let value = variable(self.pointer, name.as_ptr());
                 let value = Bound::from_owned_ptr_or_opt(self.py(), value);
@@ -335,8 +336,8 @@ impl<'py> Frame<'py> {
     }
 
     fn object(self) -> Bound<'py, PyAny> {
-        // SAFETY: a frame that lives is an object; the reference that is taken here is given back
-        // by `Bound`.
+        // SAFETY: a living frame is a Python object; `from_borrowed_ptr` takes a new reference,
+        // which `Bound` releases.
         unsafe { Bound::from_borrowed_ptr(self.py(), self.pointer.cast()) }
     }
 
@@ -345,25 +346,24 @@ impl<'py> Frame<'py> {
     }
 }
 
-/// A function written in C, as the interpreter lays it out: after the head of every object comes
-/// its definition.
+/// The layout of a C function object: the header of every object, then the method definition.
 #[repr(C)]
 struct NativeFunction {
     head: PyObject,
     definition: *const Definition,
 }
 
-/// The beginning of a definition of such a function.
+/// The start of a method definition.
 #[repr(C)]
 struct Definition {
     name: *const c_char,
 }
 
-/// Returns what tells a function written in C apart from others, whichever object it is bound to,
-/// and its name. None of what is no such function.
+/// Returns the address of a C function's definition, which identifies it regardless of the object
+/// it is bound to, and its name. Returns `None` for other objects.
 pub(super) fn native_function<'a>(function: &Bound<'a, PyAny>) -> Option<(usize, &'a CStr)> {
-    // SAFETY: the check tells that the object is laid out as `NativeFunction`, whose definition and
-    // name live as long as the function.
+    // SAFETY: `PyCFunction_Check` guarantees that the object has the layout of `NativeFunction`,
+    // whose definition and name outlive the function.
     unsafe {
         if ffi::PyCFunction_Check(function.as_ptr()) == 0 {
             return None;

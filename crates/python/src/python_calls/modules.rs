@@ -1,4 +1,4 @@
-//! Modules of the framework: the function that calls them, and the names of those that were called.
+//! Names of neural-network modules, and the functions that call them.
 //!
 //! A module is named `nn.Module: Linear_0`, numbered by class in the order of first calls. It is
 //! identified by a weak reference, because another module may get its address after it dies. Its
@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::interpreter::Frame;
 use crate::tensor_roles::note_module;
 
-/// Code objects of the functions that call modules. Their classes live as long as the process.
+/// The code objects of functions that call modules. Their classes live for the life of the process.
 static CALLERS: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
 
 static KNOWN: Mutex<Option<Known>> = Mutex::new(None);

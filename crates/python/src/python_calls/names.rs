@@ -1,8 +1,7 @@
-//! What calls and frames are called: made once per function and place, and found by number from
-//! then on.
+//! Names of functions and of places in them, created once and found by address afterwards.
 //!
-//! Code objects are kept alive while calls are followed, so that a number stands for one function;
-//! nothing else is.
+//! Code objects are kept alive while calls are followed, so that an address stands for one
+//! function. No other objects are kept alive.
 
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +16,7 @@ use super::interned::CallNames;
 use super::interpreter::{Frame, native_function};
 use super::modules;
 
-/// Functions that can put another hook, or none, in the place of ours, by their names.
+/// The names of C functions that can replace or remove our hook.
 const SWITCHES: [&str; 6] = [
     "setprofile",
     "_setprofileallthreads",
@@ -30,16 +29,17 @@ const SWITCHES: [&str; 6] = [
 /// The code objects that are kept alive.
 static KEPT: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
 
-/// Where source files are found: what their names are shortened by, longest first.
+/// The prefixes that are removed from the names of source files, in descending order so that a
+/// longer one is tried before its own prefix.
 static ROOTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Says by what the names of source files are shortened.
+/// Sets the prefixes that are removed from the names of source files.
 pub(super) fn set_roots(mut roots: Vec<String>) {
     roots.sort_unstable_by(|a, b| b.cmp(a));
     *lock(&ROOTS) = roots;
 }
 
-/// Lets go of everything that was kept alive.
+/// Releases all objects that were kept alive.
 pub(super) fn release() {
     let kept = std::mem::take(&mut *lock(&KEPT));
     drop(kept);
@@ -50,25 +50,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a function is to us.
+/// A Python function, as calls of it are recorded.
 #[derive(Clone, Copy)]
 pub(super) struct Function {
-    /// `file.py(10): function`, with the line where it is defined.
+    /// `file.py(10): function`, with the line of its definition.
     pub(super) name: Name,
-    /// Whether it is what calls a module.
+    /// Whether it is registered as a function that calls a module.
     pub(super) calls_module: bool,
 }
 
-/// A function written in C.
+/// A C function, as calls of it are recorded.
 #[derive(Clone, Copy)]
 pub(super) struct Native {
     /// `<built-in method name of type object at 0x...>`.
     pub(super) name: Name,
-    /// Whether it can put another hook in the place of ours.
+    /// Whether it can replace or remove our hook.
     pub(super) is_switch: bool,
 }
 
-/// The names that one thread has met.
+/// The names that one thread has encountered, by address.
 #[derive(Default)]
 pub(super) struct Names {
     functions: FxHashMap<usize, Function>,
@@ -79,7 +79,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Forgets all: what was kept alive may be gone.
+    /// Forgets all names, because the code objects may no longer be kept alive.
     pub(super) fn clear(&mut self) {
         self.functions.clear();
         self.texts.clear();
@@ -87,7 +87,7 @@ impl Names {
         self.natives.clear();
     }
 
-    /// Returns what the function of `code` is.
+    /// Returns the function of a code object.
     #[inline]
     pub(super) fn function(&mut self, code: &Bound<'_, PyAny>) -> Function {
         match self.functions.get(&(code.as_ptr() as usize)) {
@@ -111,7 +111,8 @@ impl Names {
         function
     }
 
-    /// Returns the name of the place that a frame of a known function is at, without the GIL.
+    /// Returns the name of the place that a frame is at, without the GIL. Returns `None` if its
+    /// function is unknown.
     #[inline]
     pub(super) fn detached_place(
         &mut self,
@@ -139,7 +140,7 @@ impl Names {
     #[cold]
     fn add_place(&mut self, instruction: c_int, frame: Frame<'_>) -> Name {
         let code = frame.code();
-        // Keeps the code alive.
+        // Adds the function, which keeps its code alive.
         self.function(&code);
         let name = place_name(&texts_of(&code), frame.line());
         self.places
@@ -147,7 +148,7 @@ impl Names {
         name
     }
 
-    /// Returns what a function written in C is; none of an object that is no such function.
+    /// Returns a C function, or `None` if the object is not one.
     #[inline]
     pub(super) fn native(&mut self, function: &Bound<'_, PyAny>) -> Option<Native> {
         let (definition, name) = native_function(function)?;
@@ -170,11 +171,11 @@ fn place_name((file, function): &(String, String), line: c_int) -> Name {
     Name::intern(&format!("{file}({line}): {function}"), NameKind::Function)
 }
 
-/// Returns the file of a function, shortened, and its name.
+/// Returns the shortened file name and the name of a function.
 fn texts_of(code: &Bound<'_, PyAny>) -> (String, String) {
     let text = |attribute| {
         let value: Option<Bound<'_, PyAny>> = code.getattr(attribute).ok();
-        // Not by `str`, which answers signals: their exceptions would be lost here.
+        // Not with `str`, which runs signal handlers: their exceptions would be lost here.
         let value = value.and_then(|value| {
             Some(
                 value

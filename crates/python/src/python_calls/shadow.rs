@@ -1,10 +1,10 @@
-//! The stack of one thread as its calls and returns told of it, so that an operator finds its own
-//! without a walk.
+//! A shadow stack: the Python calls of one thread, maintained by the profile hook, so that an
+//! operator finds its stack without walking frames.
 //!
-//! What was told is never trusted further than it can be checked: that our hook is still there, and
-//! that the frame which runs now, by its address and its code, is the one that was told last. Where
-//! this fails (a generator that was thrown into, another tool's hook, a thread that is seen first),
-//! the frames are walked, and what was missed is put right or counted.
+//! The shadow is trusted only as far as it can be verified: our hook must still be installed, and
+//! the running frame must be the last known one by address and code. Otherwise (an exception was
+//! thrown into a generator, another tool owns the hook, the thread is new) the frames are walked,
+//! and missed calls are added or counted.
 
 use std::ffi::c_int;
 
@@ -19,29 +19,29 @@ use super::names::Names;
 use super::thread_state::{HookOwner, ThreadState};
 use super::{Key, Owner, deepest, modules, on_event};
 
-/// How a thread is followed.
+/// The state of following a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It was not seen in this recording.
+    /// The thread was not seen in this recording yet.
     #[default]
     Unseen,
-    /// Its calls and returns are told.
+    /// Our hook reports its calls and returns.
     Following,
-    /// Another tool has the hook: operators walk the frames, calls are not seen.
+    /// Another tool owns the hook: operators walk the frames, and calls are not recorded.
     Foreign,
 }
 
-/// The calls that one thread is in.
+/// The calls that one thread is in. Each thread has one shadow, which its hook maintains.
 #[derive(Default)]
 pub(super) struct Shadow {
     key: Key,
     state: State,
     calls: Vec<Call>,
-    /// How many more calls there are than are kept.
+    /// The number of calls beyond the maximum depth, which are not kept.
     beyond: u64,
-    /// The stack of the last call that gave up the GIL, and when that was.
+    /// The stack noted by the last call that released the GIL, and the recording it belongs to.
     noted: Option<(Key, Stack)>,
-    /// Whether calls are not followed for a while, on purpose.
+    /// Whether following is paused on purpose.
     is_paused: bool,
     names: Names,
 }
@@ -53,29 +53,30 @@ enum Kind {
     Native,
 }
 
-/// One call that has not returned.
+/// A call that has not returned.
 struct Call {
     kind: Kind,
-    /// Which frame it is; of a native function, which frame called it. Compared, never followed.
+    /// The address of its frame, or for a C function that of the caller's frame. It is compared,
+    /// never dereferenced.
     frame: usize,
-    /// Which code that frame runs.
+    /// The address of that frame's code.
     code: usize,
     name: Name,
-    /// Where it was called.
+    /// The stack it was called from.
     callers: Stack,
-    /// None if it is not recorded.
+    /// The open event, or `None` if the call is not recorded.
     scope: Option<OpenScope>,
-    /// The last place in it where something was called, and the stack there.
+    /// The last instruction in it that called something, and the stack at that place.
     instruction: c_int,
     inside: Stack,
 }
 
-/// No instruction: nothing was called yet.
+/// An instruction offset that no frame has: nothing was called yet.
 const NOWHERE: c_int = c_int::MIN;
 
 impl Call {
-    /// Returns whether `frame` is its own. The address alone would not do: a frame that returned
-    /// untold leaves its place to the next.
+    /// Returns whether `frame` is the call's frame. The address is not enough, because a new frame
+    /// may reuse the address of one whose return was missed.
     #[inline]
     fn is_of(&self, frame: Frame<'_>) -> bool {
         self.frame == frame.identity() && self.code == frame.code().as_ptr() as usize
@@ -89,7 +90,7 @@ impl Call {
 }
 
 impl Shadow {
-    /// Returns the stack that an operator of this thread is called in.
+    /// Returns the Python stack of an operator that this thread calls.
     #[inline]
     pub(super) fn operator_stack(&mut self) -> Stack {
         if self.state != State::Following || self.key != Key::now() {
@@ -104,8 +105,8 @@ impl Shadow {
         if thread.hook_owner(on_event) != HookOwner::Us {
             return self.find_stack();
         }
-        // The line that called the function is told rather than the function, whose name says what
-        // the operator's says. It waits for the operator, with the GIL or without.
+        // The line that called the C function is used instead of the function, whose name would
+        // only repeat the operator's. It waits for the operator, with or without the GIL.
         if call.kind == Kind::Native && self.beyond == 0 {
             return call.callers;
         }
@@ -117,7 +118,7 @@ impl Shadow {
         };
         match attached.current_frame() {
             Some(frame) if self.beyond == 0 && call.is_of(frame) => {
-                // Mostly a line calls the same operator again.
+                // In most cases the same line calls an operator again.
                 if call.kind == Kind::Function && call.instruction == frame.instruction() {
                     return call.inside;
                 }
@@ -127,8 +128,8 @@ impl Shadow {
         }
     }
 
-    /// Returns the stack of an operator that runs without the GIL, if it is called by the frame
-    /// that was told last: an operator such as `a + b` is no call that the hook hears of.
+    /// Returns the stack of an operator that runs without the GIL if the last known frame has
+    /// called it: the hook does not report operators such as `a + b` as calls.
     #[inline]
     fn detached_stack(&mut self, thread: ThreadState<'_>) -> Option<Stack> {
         if self.noted.is_some() || self.beyond > 0 {
@@ -154,7 +155,7 @@ impl Shadow {
         Some(call.inside)
     }
 
-    /// Follows a call of a Python function.
+    /// Handles a call of a Python function.
     pub(super) fn enter(&mut self, frame: Frame<'_>) {
         if self.is_stale() {
             self.begin(frame);
@@ -192,7 +193,7 @@ impl Shadow {
         });
     }
 
-    /// Follows the return of a Python function, be it by an exception.
+    /// Handles the return of a Python function, normally or by an exception.
     pub(super) fn leave(&mut self, frame: Frame<'_>) {
         let is_it = |call: &Call| call.kind != Kind::Native && call.frame == frame.identity();
         let is_last = self.calls.last().is_some_and(is_it);
@@ -208,7 +209,7 @@ impl Shadow {
         }
     }
 
-    /// Follows a call of a function that is written in C.
+    /// Handles a call of a C function.
     pub(super) fn enter_native(&mut self, frame: Frame<'_>, function: &Bound<'_, PyAny>) {
         if self.is_stale() {
             self.begin(frame);
@@ -226,7 +227,7 @@ impl Shadow {
         }
         let callers = self.stack_at(frame);
         if native.is_switch {
-            // Whether its return will be told is not known: it is recorded as over at once.
+            // Its return may not be reported, so the event ends at once.
             let _ = open_call(native.name, callers).map(OpenScope::close);
             return;
         }
@@ -242,7 +243,7 @@ impl Shadow {
         });
     }
 
-    /// Follows the return of a function that is written in C, be it by an exception.
+    /// Handles the return of a C function, normally or by an exception.
     pub(super) fn leave_native(&mut self, frame: Frame<'_>) {
         let is_it = |call: &Call| call.kind == Kind::Native && call.frame == frame.identity();
         if self.beyond > 0 {
@@ -252,7 +253,7 @@ impl Shadow {
         }
     }
 
-    /// Begins to follow this thread, in which `frame` is the innermost.
+    /// Begins to follow this thread, whose innermost frame is `frame`.
     pub(super) fn begin(&mut self, frame: Frame<'_>) {
         self.forget();
         self.key = Key::now();
@@ -262,7 +263,7 @@ impl Shadow {
         }
     }
 
-    /// Stops to follow this thread.
+    /// Stops following this thread and forgets all names.
     pub(super) fn forget(&mut self) {
         self.close_from(0);
         self.key = Key::default();
@@ -271,24 +272,24 @@ impl Shadow {
         self.names.clear();
     }
 
-    /// Says whether calls are not followed from now on: operators have the stack that was known then.
+    /// Pauses or resumes following. While paused, operators get the stack known at the pause.
     pub(super) fn set_paused(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
     }
 
-    /// Notes the stack of a call that gives up the GIL, for operators in it that find no frame to
-    /// ask. Returns what was noted before.
+    /// Notes the stack of a call that releases the GIL, for operators inside of it that have no
+    /// frame to read. Returns the previous note.
     pub(super) fn note_stack(&mut self) -> Option<(Key, Stack)> {
         let stack = self.operator_stack();
         self.noted.replace((Key::now(), stack))
     }
 
-    /// Notes again what was noted before.
+    /// Restores the previous note.
     pub(super) fn restore_note(&mut self, noted: Option<(Key, Stack)>) {
         self.noted = noted;
     }
 
-    /// Finds the stack where what was told does not say it.
+    /// Finds the stack if the shadow does not provide it.
     #[cold]
     fn find_stack(&mut self) -> Stack {
         if self.is_paused && !self.is_stale() {
@@ -332,7 +333,7 @@ impl Shadow {
         self.stack_inside(frame)
     }
 
-    /// Returns the stack that was noted in this recording. What has none is counted.
+    /// Returns the stack noted in this recording. Counts the operator as unseen if there is none.
     fn noted_stack(&self) -> Stack {
         match self.noted {
             Some((key, stack)) if key == Key::now() => stack,
@@ -343,7 +344,7 @@ impl Shadow {
         }
     }
 
-    /// Walks all frames, because another tool sees the calls, or saw them until now, and we do not.
+    /// Walks all frames, because another tool sees the calls instead of us, or did so until now.
     fn look_at(&mut self, frame: Frame<'_>, state: State) {
         if self.is_stale() {
             self.forget();
@@ -367,15 +368,14 @@ impl Shadow {
         }
     }
 
-    /// Returns the stack inside of `frame`, which is the innermost but not among the calls that are
-    /// kept.
+    /// Returns the stack inside of `frame`, the innermost frame, which is beyond the maximum depth.
     fn stack_too_deep(&mut self, frame: Frame<'_>) -> Stack {
         let callers = self.calls.last().map_or(Stack::NONE, |call| call.callers);
         let code = frame.code().as_ptr() as usize;
         callers.push(self.names.place(code, frame.instruction(), frame))
     }
 
-    /// Returns the stack of what `frame` calls now, having caught up with it.
+    /// Returns the stack of a call that `frame` makes now, after catching up with it.
     fn stack_at(&mut self, frame: Frame<'_>) -> Stack {
         if !self.calls.last().is_some_and(|call| call.is_of(frame)) {
             self.catch_up(frame, Recorded::Yes);
@@ -394,7 +394,7 @@ impl Shadow {
         Stack::NONE
     }
 
-    /// Returns the stack of what the last call calls now; `frame` is its frame.
+    /// Returns the stack of a call that the last known call makes now; `frame` is its frame.
     fn stack_inside(&mut self, frame: Frame<'_>) -> Stack {
         let Some(call) = self.calls.last_mut() else {
             return Stack::NONE;
@@ -414,8 +414,8 @@ impl Shadow {
         call.inside
     }
 
-    /// Makes the calls those that `frame` is the innermost of: closes what has returned, adds what
-    /// was not told.
+    /// Makes `frame` the innermost known call: closes calls that have returned and adds missed
+    /// ones.
     fn catch_up(&mut self, frame: Frame<'_>, recorded: Recorded) {
         let mut missing = Vec::new();
         let mut next = Some(frame);
@@ -437,7 +437,8 @@ impl Shadow {
         }
     }
 
-    /// Adds a call that was made before it could be told. It is called by the line that it is at.
+    /// Adds a call that began unseen. It is named after the line it is at, because the call itself
+    /// was missed.
     fn add(&mut self, frame: Frame<'_>, caller: Option<Frame<'_>>, recorded: Recorded) {
         if self.is_full() {
             self.beyond += 1;
@@ -493,7 +494,7 @@ impl Shadow {
     }
 }
 
-/// Whether a call that is added becomes an event.
+/// Whether an added call becomes an event.
 #[derive(Clone, Copy)]
 enum Recorded {
     Yes,

@@ -1,14 +1,13 @@
-//! What the interpreter knows of threads: whether the calling one holds the GIL, and whose hook is
-//! called in it and in the others.
+//! Reads thread states of the interpreter: whether the calling thread holds the GIL, and who owns
+//! the hook of a thread.
 //!
-//! The interpreter is asked each time. An address that was remembered proves nothing: a state is
-//! freed with its thread, and the next one may lie where it was. Where in a state the hook lies
-//! differs between versions and is said nowhere, so it is looked for once, in the state of a thread
-//! that is made for that.
+//! The interpreter is asked each time: a remembered address would prove nothing, because a state is
+//! freed with its thread and another may reuse its address. The offset of the hook differs between
+//! versions and is not documented: it is searched for once, in the state of a temporary thread.
 
 #![expect(
     unsafe_code,
-    reason = "the hook is read out of the state that the interpreter has of this thread"
+    reason = "reads the hook from the interpreter's thread state"
 )]
 
 use std::ffi::c_int;
@@ -22,40 +21,41 @@ use pyo3::prelude::*;
 
 use super::interpreter::{Attached, EachThread, Hook, Running, interpreter};
 
-/// At which word of a state the hook lies; zero, where something else is, until it is known.
-// Relaxed: it says all by itself, and whoever misses it takes the long way.
+/// The index of the hook's word in a thread state, or zero while it is unknown.
+// Relaxed: no other data is published through it, and a thread that misses it takes the slow path.
 static HOOK_WORD: AtomicUsize = AtomicUsize::new(0);
 
-/// Whose hook is called in a thread.
+/// The owner of a thread's hook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HookOwner {
     Us,
     Another,
     Nobody,
-    /// Where hooks lie is not known.
+    /// The location of hooks is unknown.
     Unknown,
 }
 
-/// The state that the interpreter has of a thread, mostly the calling one. Used at once, never kept.
+/// A thread state of the interpreter, mostly that of the calling thread. It is used at once and
+/// never stored, because the interpreter frees it with the thread.
 #[derive(Clone, Copy)]
 pub(super) struct ThreadState<'py> {
     words: NonNull<AtomicUsize>,
-    /// The word that the calling thread holds the GIL, if it does.
+    /// Proof that the calling thread holds the GIL, if it does.
     attached: Option<Attached<'py>>,
 }
 
 impl<'py> ThreadState<'py> {
-    /// So many words of a state are looked at: every version has more, and the hook and the frame
-    /// among the first.
+    /// The number of words of a state that may be read. In every version a state is longer, and the
+    /// hook and the frame are among these words.
     pub(super) const WORDS: usize = 24;
 
-    /// Returns that of this thread, whether it holds the GIL or has given it up for a while; none
-    /// if it has no state.
+    /// Returns the state of the calling thread, whether it holds the GIL or has released it.
+    /// Returns `None` if the thread has no state.
     #[inline]
     pub(super) fn current() -> Option<Self> {
         let (own, is_attached) = match interpreter()?.running {
-            // SAFETY: the functions ask for nothing. The first returns the state of this thread
-            // if that holds the GIL, the other its state in any case.
+            // SAFETY: the functions have no preconditions. The first one returns the state of this
+            // thread if it holds the GIL, the second one returns it in any case.
             Running::OfThisThread(running) => unsafe {
                 let own = running();
                 if own.is_null() {
@@ -64,9 +64,9 @@ impl<'py> ThreadState<'py> {
                     (own, true)
                 }
             },
-            // SAFETY: as above; the first returns the state of whichever thread holds the GIL,
-            // which is compared and not followed. While this thread has a state, no other can have
-            // one at its address.
+            // SAFETY: the functions have no preconditions. `running` returns the state of whichever
+            // thread holds the GIL, which is compared and not dereferenced. While this thread has a
+            // state, no other state can have the same address.
             Running::OfAnyThread(running) => unsafe {
                 let own = ffi::PyGILState_GetThisThreadState();
                 (own, own == running())
@@ -74,19 +74,19 @@ impl<'py> ThreadState<'py> {
         };
         Some(Self {
             words: NonNull::new(own.cast())?,
-            // SAFETY: the state that holds the GIL is this thread's, and holds it as long as the
-            // call into the recorder lasts: whoever called does.
+            // SAFETY: the thread state that holds the GIL is that of this thread, and the caller of
+            // the recorder holds the GIL until the recorder returns.
             attached: is_attached.then(|| Attached::new(unsafe { Python::assume_attached() })),
         })
     }
 
-    /// Returns the word that this thread holds the GIL, if it does.
+    /// Returns the proof that this thread holds the GIL, if it does.
     #[inline]
     pub(super) fn attached(self) -> Option<Attached<'py>> {
         self.attached
     }
 
-    /// Returns whose hook is called in this thread, `hook` being ours.
+    /// Returns the owner of the thread's hook, where `hook` is ours.
     #[inline]
     pub(super) fn hook_owner(self, hook: Hook) -> HookOwner {
         match HOOK_WORD.load(Ordering::Relaxed) {
@@ -102,15 +102,16 @@ impl<'py> ThreadState<'py> {
     /// Returns a word of the state.
     #[inline]
     pub(super) fn word(self, index: usize) -> usize {
-        // SAFETY: the state is this thread's own, which frees it only when it has left the
-        // interpreter, or one that `states` came by; and it is longer than [`Self::WORDS`]. Relaxed:
-        // a thread that holds the GIL may set the hook of one that does not, and either value is
-        // right then.
+        // SAFETY: callers pass an index below [`Self::WORDS`], and a state is longer than that. The
+        // state is alive: it is that of the calling thread, which frees it only when it leaves the
+        // interpreter, or one that `states` has just listed. Relaxed: a thread that holds the GIL
+        // may set the hook of one that does not, and both the old and the new value are correct
+        // then.
         unsafe { self.words.add(index).as_ref() }.load(Ordering::Relaxed)
     }
 }
 
-/// Has `hook` called in every thread that runs already and where none is.
+/// Installs `hook` in every running thread that has none.
 pub(super) fn set_free_hooks(
     attached: Attached<'_>,
     each_thread: &EachThread,
@@ -126,29 +127,29 @@ pub(super) fn set_free_hooks(
     );
 }
 
-/// Has `hook` called in no thread any more.
+/// Removes `hook` from every running thread.
 pub(super) fn remove_own_hooks(attached: Attached<'_>, each_thread: &EachThread, hook: Hook) {
     let is_own = |state: &ThreadState<'_>| state.hook_owner(hook) == HookOwner::Us;
     change_hooks(attached, each_thread, is_own, (None, ptr::null_mut()));
 }
 
-/// Sets a hook and its marker in each thread that is one of those to change. None is where it is
-/// not known whose hook a thread has.
+/// Sets the hook and its marker in each thread for which `is_to_change` holds. Changes nothing if
+/// the location of hooks is unknown.
 fn change_hooks(
     attached: Attached<'_>,
     each_thread: &EachThread,
     is_to_change: impl Fn(&ThreadState<'_>) -> bool,
     (hook, marker): (Option<Hook>, *mut PyObject),
 ) {
-    // Setting a hook calls the program's audit hooks, which may let threads end: each time the
-    // states are looked through anew, and none is used after that.
+    // Setting a hook calls the program's audit hooks, during which threads may end. The states are
+    // therefore listed again each time, and none is used afterwards.
     for _ in 0..states(attached, each_thread).count() {
         let Some(state) = states(attached, each_thread).find(|state| is_to_change(state)) else {
             return;
         };
-        // SAFETY: the GIL is held, and no code has run since the state was among those of the
-        // interpreter. The hook never unwinds, and the interpreter takes a reference of its own to
-        // the marker. What an audit hook refuses is left as it is.
+        // SAFETY: the GIL is held, and no code has run since the interpreter listed the state, so
+        // it is alive. The hook never unwinds, and the interpreter takes its own reference to the
+        // marker. If an audit hook objects, the remaining threads are left unchanged.
         unsafe {
             let state = state.words.as_ptr().cast();
             if (each_thread.set_profile)(state, hook, marker) != 0 {
@@ -159,8 +160,8 @@ fn change_hooks(
     }
 }
 
-/// Walks the states of the interpreter's threads. They are as long as no code runs: a thread frees
-/// its own with the GIL held, and new ones are put before the first.
+/// Iterates over the states of the interpreter's threads. They stay valid while no other code runs:
+/// a thread frees its state with the GIL held, and new states are inserted before the first.
 fn states<'py>(
     attached: Attached<'py>,
     each_thread: &EachThread,
@@ -171,17 +172,17 @@ fn states<'py>(
             attached: Some(attached),
         })
     };
-    // SAFETY: the GIL is held, so that there is an interpreter, and the states it has stay.
+    // SAFETY: the GIL is held, so there is an interpreter, and none of its states is freed.
     let first = state(unsafe { (each_thread.first)(ffi::PyInterpreterState_Get()) });
     let next = each_thread.next;
     iter::successors(first, move |previous| {
-        // SAFETY: as above.
+        // SAFETY: the GIL is held, so `previous` and its successors are still alive.
         state(unsafe { next(previous.words.as_ptr().cast()) })
     })
 }
 
-/// Finds out where hooks lie, once. While that is not known, who has the hook is asked of Python at
-/// every operator.
+/// Searches for the location of hooks, once per process. While it is unknown, every operator asks
+/// Python for the owner of the hook.
 pub(super) fn find_hook_word(py: Python<'_>) {
     if HOOK_WORD.load(Ordering::Relaxed) != 0 {
         return;
@@ -194,8 +195,8 @@ pub(super) fn find_hook_word(py: Python<'_>) {
     HOOK_WORD.store(found.unwrap_or(0), Ordering::Relaxed);
 }
 
-/// Returns the only word of this thread's state that is the hook while there is one, and zero
-/// before and after.
+/// Returns the index of the only word of this thread's state that contains the hook while it is
+/// installed, and zero before and after.
 fn search_hook_word(attached: Attached<'_>) -> Option<usize> {
     let state = ThreadState::current()?;
     let places_of = |value: usize| {
