@@ -1,4 +1,8 @@
-//! An open window of the recorder, as Python holds it.
+//! `Session`: one recording, as Python holds it.
+//!
+//! A session opens a window of the recorder, starts the providers that it needs (the profile hook
+//! for Python calls, torch's observer for operators) and, when it is stopped, merges their results
+//! into one [`Profile`].
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -17,37 +21,41 @@ use crate::raw_results::read_part;
 use crate::thread_names::{ThreadNames, thread_names};
 use crate::torch_probe::observer;
 
-/// Records from its construction until `stop()`.
+/// A recording that lasts from construction until `stop()`.
+///
+/// The Python profilers create one per recording. It owns the recorder's window and everything that
+/// reports into it, so that dropping a session ends the recording too.
 #[pyclass(frozen, weakref, module = "mindprof._core")]
 pub(crate) struct Session {
     state: Mutex<State>,
 }
 
-/// Where a session is in its life: it has a window until it is closed, and a capture from then on.
+/// The state of a session: it holds a window while it is open and a capture once it is closed.
 #[derive(Default)]
 struct State {
     window: Option<Window>,
-    /// What follows Python's calls while the window is open, if it wants them.
+    /// The profile hook that follows Python calls while the window is open, if the session records
+    /// them.
     following: Option<Following>,
-    /// What has torch tell of its operators while the window is open, if it was asked to.
+    /// The attachment through which torch reports operators while the window is open, if requested.
     attachment: Option<Attachment>,
-    /// Whether the window wants the inputs of operators.
+    /// Whether the window records the inputs of operators.
     wants_inputs: bool,
     capture: Option<Capture>,
-    /// What others report of the window while it is open.
+    /// Events of devices that were added while the window was open.
     attached: Vec<Part>,
-    /// What the profile says about itself.
+    /// Metadata for the profile.
     facts: Metadata,
-    /// The only thread that is wanted; none means all.
+    /// The only thread to keep, or `None` for all threads.
     thread: Option<ThreadKey>,
-    /// What threads are called, by number, in place of their own names.
+    /// Names that replace the threads' own names, by the system's thread id.
     thread_names: ThreadNames,
 }
 
-/// What Python says about a session, by the names of its attributes.
+/// The attributes that the engine reads from the Python class `SessionOptions`.
 #[expect(clippy::struct_excessive_bools, reason = "they are torch's flags")]
 struct SessionOptions {
-    record_shapes: bool,
+    records_inputs: bool,
     profile_memory: bool,
     with_flops: bool,
     results: bool,
@@ -62,11 +70,12 @@ struct SessionOptions {
 impl FromPyObject<'_, '_> for SessionOptions {
     type Error = PyErr;
 
-    /// Written out, because the derived one keeps the names behind a lock, which a fork while
-    /// another thread makes its first session would leave locked in the child for ever.
+    /// Extracts the attributes one by one. `PyO3`'s derive would cache their names behind a lock,
+    /// and a fork during another thread's first session would leave that lock held in the child
+    /// forever.
     fn extract(options: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         Ok(Self {
-            record_shapes: options.getattr("record_shapes")?.extract()?,
+            records_inputs: options.getattr("records_inputs")?.extract()?,
             profile_memory: options.getattr("profile_memory")?.extract()?,
             with_flops: options.getattr("with_flops")?.extract()?,
             results: options.getattr("results")?.extract()?,
@@ -82,8 +91,11 @@ impl FromPyObject<'_, '_> for SessionOptions {
 
 #[pymethods]
 impl Session {
-    /// If it `hears_torch`, torch tells of its operators from the first moment on, with all that is
-    /// wanted of them; of memory, [`Session::observe_torch`] has it told.
+    /// Opens a window with the given options.
+    ///
+    /// If `hears_torch` is true, torch reports its operators from the start, with their inputs if
+    /// the options ask for them. Memory is reported only after a call of
+    /// [`Session::observe_torch`].
     #[new]
     #[pyo3(signature = (options, hears_torch=false))]
     fn new(py: Python<'_>, options: SessionOptions, hears_torch: bool) -> PyResult<Self> {
@@ -106,15 +118,14 @@ impl Session {
         };
         let thread = (!options.all_threads).then(ThreadKey::current);
         let options = Options {
-            // Operations are counted from shapes.
-            inputs: options.record_shapes || options.with_flops,
+            inputs: options.records_inputs,
             memory: options.profile_memory,
             results: options.results,
             calls: wanted.calls,
             budget_bytes: options.budget_bytes,
         };
-        // Before the window opens: other threads' operators are in it from then on, and those that
-        // another session is told of may come without inputs.
+        // Attached before the window opens: operators of other threads are recorded as soon as it
+        // is open, and while only an earlier session is attached, they may arrive without inputs.
         let attachment = if hears_torch {
             let wanted = WantedOfTorch {
                 inputs: options.inputs,
@@ -146,8 +157,9 @@ impl Session {
         })
     }
 
-    /// Has torch tell of its operators while the window is open, and of the memory of this thread
-    /// if `memory` is true. Returns whether all of it is told of.
+    /// Makes torch report its operators while the window is open, and this thread's allocations if
+    /// `memory` is true. Returns false if the window is closed or allocations cannot be observed
+    /// because another profiler occupies torch's slot.
     fn observe_torch(&self, memory: bool) -> PyResult<bool> {
         let mut state = self.lock();
         if state.window.is_none() {
@@ -164,29 +176,30 @@ impl Session {
         Ok(is_heard)
     }
 
-    /// Keeps what begins from now on out of the window. Returns false if it is closed.
+    /// Stops recording events that begin from now on. Returns false if the window is closed.
     fn pause(&self) -> bool {
         self.toggle(Window::pause)
     }
 
-    /// Takes what begins from now on into the window again. Returns false if it is closed.
+    /// Records events that begin from now on again. Returns false if the window is closed.
     fn resume(&self) -> bool {
         self.toggle(Window::resume)
     }
 
-    /// Notes that a step of the profiler begins now. Returns false if the window is closed.
+    /// Records that a step of the profiler begins now. Returns false if the window is closed.
     fn mark_step(&self, number: u64) -> bool {
         let mut state = self.lock();
         let window = state.window.as_mut();
         window.map(|window| window.mark_step(number)).is_some()
     }
 
-    /// Names a thread in place of its own name; the name of a main thread is that of its process.
+    /// Names a thread in place of its own name. The name of a main thread becomes that of its
+    /// process.
     fn name_thread(&self, number: u64, name: String) {
         self.lock().thread_names.insert(number, name);
     }
 
-    /// Takes what devices did into the window. Returns false if it is closed.
+    /// Adds events of devices to the recording. Returns false if the window is closed.
     fn add_device_events(&self, columns: DeviceColumns) -> PyResult<bool> {
         let part = columns.into_part()?;
         let mut state = self.lock();
@@ -197,13 +210,13 @@ impl Session {
         Ok(is_open)
     }
 
-    /// Closes the window and returns what it holds, the same again at a second call.
+    /// Closes the window and returns its profile. Later calls return the same profile.
     fn stop(&self, py: Python<'_>) -> Profile {
         Profile::from_capture(self.close(py))
     }
 
-    /// Closes the window and returns what it holds together with what other processes recorded for
-    /// it, each a trace. Those whose traces are missing are counted as a loss.
+    /// Closes the window and returns its profile merged with the traces of worker processes.
+    /// `missing` workers that left no trace are counted as a loss.
     fn attach_traces(
         &self,
         py: Python<'_>,
@@ -226,9 +239,9 @@ impl Session {
         Ok(Profile::from_capture(capture))
     }
 
-    /// Closes the window and returns what it holds together with what torch's own collector hands
-    /// over; none if it has lost that, which is counted. `stacks` says whether it was asked for
-    /// them.
+    /// Closes the window and returns its profile merged with the result of torch's own collector. A
+    /// `result` of `None` means that the collector lost it, which is counted as a loss. `stacks`
+    /// tells whether the collector was configured to record stacks.
     fn stop_with(
         &self,
         py: Python<'_>,
@@ -249,7 +262,7 @@ impl Session {
         Ok(Profile::from_capture(capture))
     }
 
-    /// Returns one profile of this window and earlier ones, all of which end here if they have not.
+    /// Closes this session and `earlier` ones, and returns one profile of all of them.
     fn stop_after(&self, py: Python<'_>, earlier: Vec<PyRef<'_, Self>>) -> Profile {
         let mut capture = self.close(py);
         for session in earlier {
@@ -259,7 +272,7 @@ impl Session {
     }
 }
 
-/// Returns a part that holds nothing but what others lost while a window was open.
+/// Returns a part that contains only a loss, on the time axis of `capture`.
 fn loss_beside(capture: &Capture, cause: LossCause, count: u64) -> Part {
     let mut part = Part::new();
     part.reference_unix_ns = capture.axis().reference_unix_ns();
@@ -273,7 +286,7 @@ impl Session {
     }
 
     fn close(&self, py: Python<'_>) -> Capture {
-        // Without the lock: Python's objects are asked, and may come back here.
+        // Called without the lock: it reads Python objects, whose code may call this session again.
         let is_open = self.lock().window.is_some();
         let mut names = if is_open {
             thread_names(py)

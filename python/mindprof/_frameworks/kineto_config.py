@@ -24,7 +24,7 @@ def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
     made_by = torch._C._profiler
     return made_by.ProfilerConfig(
         made_by.ProfilerState.KINETO,
-        options.record_shapes or options.with_flops,
+        options.records_inputs,
         options.profile_memory,
         options.with_stack,
         options.with_flops,

@@ -48,6 +48,7 @@ from mindprof._settings.options import (
     DEFAULT_STACK_DEPTH,
     SessionOptions,
     checked_count,
+    needs_shapes,
 )
 from mindprof._settings.profiler_config import (
     ProfilerConfig,
@@ -133,9 +134,8 @@ class profile(SharedResults):
             return
         self.use_device = use_device
         self.entered = False
-        self.record_shapes = record_shapes
+        self.record_shapes = needs_shapes(record_shapes, with_flops)
         self.with_flops = with_flops
-        self.record_shapes |= with_flops
         self.profile_memory = profile_memory
         self.with_stack = with_stack
         self.with_modules = with_modules

@@ -57,10 +57,20 @@ class SessionOptions:
     experimental_config: _ExperimentalConfig | None = None
     trace_id: str = ""
 
+    @property
+    def records_inputs(self) -> bool:
+        """Whether the inputs of operators are recorded."""
+        return needs_shapes(self.record_shapes, self.with_flops)
+
     def without_stack(self) -> SessionOptions:
         """Returns the same options with `with_stack` off."""
         given = {name: getattr(self, name) for name in self.__match_args__}
         return SessionOptions(**{**given, "with_stack": False})
+
+
+def needs_shapes(record_shapes: bool, with_flops: bool) -> bool:
+    """Returns whether shapes are recorded: if requested, and always for FLOPs, which need them."""
+    return record_shapes | with_flops
 
 
 def checked_count(name: str, value: object, unit: str) -> int:
