@@ -16,10 +16,10 @@ from mindprof import hosts
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        ({"stream": [1]}, "argument 'stream': expected as many numbers as 'name' has, 2, found 1"),
-        ({"name": [0, 2]}, "argument 'name': expected places in the 2 texts of 'names', found 2"),
-        ({"start_ns": [-1, 5]}, "argument 'start_ns': expected numbers from 0 on, found -1"),
-        ({"end_ns": [5, 3]}, "argument 'end_ns': expected a time from 'start_ns' on, which is 4"),
+        ({"stream": [1]}, "argument 'stream': expected 2 numbers, as in 'name', found 1"),
+        ({"name": [0, 2]}, "argument 'name': expected indices into the 2 strings of 'names'"),
+        ({"start_ns": [-1, 5]}, "argument 'start_ns': expected non-negative numbers, found -1"),
+        ({"end_ns": [5, 3]}, "argument 'end_ns': expected a time not before 'start_ns'"),
         (
             {"correlation": [1, 1 << 40]},
             "argument 'correlation': expected numbers up to 4294967295",
@@ -198,13 +198,13 @@ def test_devices_that_are_no_list_of_names_are_told_of(
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [
-        ((3,), TypeError, "argument 'name': expected a text, found 3"),
+        ((3,), TypeError, "argument 'name': expected a string, found 3"),
         (("a", [1]), TypeError, r"argument 'inputs': expected a tuple, found \[1\]"),
         (("a", None, [1]), TypeError, r"argument 'keywords': expected a dict, found \[1\]"),
         (
             ("a", None, None, 1.5),
             TypeError,
-            "argument 'correlation': expected a number from 0.*, found 1.5",
+            "argument 'correlation': expected an integer from 0.*, found 1.5",
         ),
         (("a", None, None, -1), ValueError, "argument 'correlation': .*to 4294967295, found -1"),
         (("a", None, None, 1 << 32), ValueError, "argument 'correlation': .*found 4294967296"),
@@ -239,10 +239,10 @@ def test_what_is_no_memory_is_said_by_name(
 @pytest.mark.parametrize(
     ("bytes_", "total", "text"),
     [
-        (1 << 62, 1 << 62, "argument 'bytes': expected a block of at most 4398046511104, found 46"),
-        (-(1 << 62), 0, "argument 'bytes': expected a block of at most 4398046511104, found -46"),
+        (1 << 62, 1 << 62, "argument 'bytes': expected at most 4398046511104 bytes, found 46"),
+        (-(1 << 62), 0, "argument 'bytes': expected at most 4398046511104 bytes, found -46"),
         (512, 1 << 62, "argument 'total': expected at most 140737488355328, found 46"),
-        (-(1 << 63), 0, "argument 'bytes': expected a block of at most 4398046511104, found -92"),
+        (-(1 << 63), 0, "argument 'bytes': expected at most 4398046511104 bytes, found -92"),
     ],
 )
 def test_amounts_that_no_machine_has_are_refused(bytes_: int, total: int, text: str) -> None:

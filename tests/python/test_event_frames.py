@@ -94,7 +94,7 @@ def test_the_capsules_are_those_of_the_interface() -> None:
 
 
 def test_columns_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="columns of one length"):
+    with pytest.raises(ValueError, match="columns of equal length"):
         _core.ArrowTable.of_columns([("a", "int", [1]), ("b", "int", [1, 2])])
     with pytest.raises(ValueError, match="unknown kind of column `date`"):
         _core.ArrowTable.of_columns([("a", "date", [1])])

@@ -60,7 +60,7 @@ def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
     else:
         assert done.returncode == 1
         told = (
-            "ImportError: mindprof needs the interpreter's lock, which is switched off here\nhint: "
+            "ImportError: mindprof needs the GIL, which is disabled in this interpreter\nhint: "
         )
         assert told in done.stderr
 

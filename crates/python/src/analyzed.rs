@@ -13,7 +13,7 @@ use crate::names::device_name;
 /// whether FLOPs are counted.
 pub(crate) type Facts = (Option<&'static str>, bool, bool);
 
-/// An analysis, what counts as work in it, and its rows, cached by grouping.
+/// An analysis with its rows, cached by grouping. All Python objects of a profile share one.
 #[derive(Debug)]
 pub(crate) struct Analyzed {
     pub(crate) analysis: Arc<Analysis>,
@@ -21,7 +21,8 @@ pub(crate) struct Analyzed {
     steps: OnceLock<Steps>,
     rows: Mutex<HashMap<GroupBy, Arc<WorkRows>>>,
     all_rows: OnceLock<Arc<Averages>>,
-    /// The analyses of a run that rows are made from, by whether they keep stacks.
+    /// For a profile of `mindprof run`, the views that rows are computed from: without and with
+    /// stacks.
     views: [OnceLock<Arc<Self>>; 2],
 }
 
@@ -32,7 +33,7 @@ impl Analyzed {
         Self::with_work(Arc::new(analysis), work)
     }
 
-    /// Holds an analysis in which `work` counts as work.
+    /// Wraps an analysis in which `work` defines the events that count as work.
     pub(crate) fn with_work(analysis: Arc<Analysis>, work: Work) -> Arc<Self> {
         Arc::new(Self {
             analysis,
@@ -44,7 +45,8 @@ impl Analyzed {
         })
     }
 
-    /// Returns the analysis that rows of a grouping are made from: this one, except in a run.
+    /// Returns the analysis that rows of a grouping are computed from: this one, except for a
+    /// profile of `mindprof run`, whose side ranges are removed.
     pub(crate) fn view(self: &Arc<Self>, group_by: GroupBy) -> Arc<Self> {
         if self.work.side_ranges().is_none() || group_by.python_functions {
             return Arc::clone(self);
@@ -64,7 +66,7 @@ impl Analyzed {
         Arc::clone(known.entry(group_by).or_insert_with(make))
     }
 
-    /// Returns the rows of all events, whether they are work or not, Python functions included.
+    /// Returns the rows of all events, work or not, including Python functions.
     pub(crate) fn all_rows(&self) -> Arc<Averages> {
         let group_by = GroupBy {
             python_functions: true,

@@ -1,4 +1,4 @@
-//! Hands columns to other libraries through Arrow's C data interface, without a copy.
+//! Passes columns to other libraries through Arrow's C data interface, without copying.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
-/// A table of columns that Arrow libraries can import without a copy.
+/// A table of columns that Arrow libraries can import without copying.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct ArrowTable {
     batch: RecordBatch,
@@ -33,8 +33,9 @@ impl ArrowTable {
 
 #[pymethods]
 impl ArrowTable {
-    /// Builds a table of columns: a name, a kind (`text`, `int`, `float`, `bool`, `texts` for lists
-    /// of texts, `shapes` for lists of lists of numbers) and a value or None for each item.
+    /// Builds a table from columns. A column is a name, a kind (`text`, `int`, `float`, `bool`,
+    /// `texts` for lists of strings, `shapes` for lists of lists of integers) and a list of values,
+    /// which may be None.
     #[staticmethod]
     fn of_columns(columns: Vec<(String, String, Vec<Bound<'_, PyAny>>)>) -> PyResult<Self> {
         let items = columns.first().map_or(0, |(_, _, values)| values.len());
@@ -44,7 +45,7 @@ impl ArrowTable {
             .collect();
         let columns = columns?;
         if columns.iter().any(|column| column.values.len() != items) {
-            return Err(PyValueError::new_err("expected columns of one length"));
+            return Err(PyValueError::new_err("expected columns of equal length"));
         }
         Ok(Self::new(columns))
     }

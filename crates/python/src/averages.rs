@@ -1,4 +1,4 @@
-//! Rows of averages for Python, with torch's names and times in microseconds.
+//! Rows of averages for Python, with torch's names, in microseconds.
 
 use std::sync::{Arc, OnceLock};
 
@@ -23,7 +23,7 @@ use crate::table::TableArguments;
 
 pub(crate) use mindprof_analyze::{microseconds, nanoseconds as nanos};
 
-/// The rows of one grouping. A row becomes a Python object when it is accessed.
+/// The rows of one grouping. A row becomes a Python object only when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Averages {
     analyzed: Arc<Analyzed>,
@@ -97,7 +97,7 @@ impl Averages {
         amounts_dict(py, &self.rows.averages.total().sums.into())
     }
 
-    /// Returns the sum of the self times in microseconds.
+    /// Returns the sum of all self CPU times, in microseconds.
     fn self_cpu_time_total(&self) -> f64 {
         microseconds(self.rows.averages.self_cpu_total())
     }
@@ -189,7 +189,7 @@ pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
     [found.p50, found.p90, found.p99, found.max].map(microseconds)
 }
 
-/// Returns amounts under torch's names.
+/// Returns a dict of amounts by torch's names.
 pub(crate) fn amounts_dict<'py>(
     py: Python<'py>,
     amounts: &Amounts,
@@ -218,7 +218,7 @@ pub(crate) fn metrics() -> Vec<(&'static str, &'static str)> {
         .to_vec()
 }
 
-/// Returns a list of strings.
+/// Returns a Python list of strings.
 pub(crate) fn text_list<'py, 'a>(
     py: Python<'py>,
     texts: impl Iterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! The difference of two profiles, for Python.
+//! The comparison of two profiles, for Python.
 
 use mindprof_analyze::Sums;
 use mindprof_answers::{
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::names::device_name;
 use crate::profile::Profile;
 
-/// The changes between two profiles. A row becomes a Python object when it is accessed.
+/// The changes between two profiles. A row becomes a Python object only when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Diff {
     diff: Difference,
@@ -64,7 +64,7 @@ impl Diff {
         self.diff.rows.len()
     }
 
-    /// Returns the attributes of all rows, largest change first.
+    /// Returns the attributes of all rows, the largest change first.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rows = self.diff.rows.iter();
         rows.map(|row| self.attributes(py, row)).collect()
@@ -85,7 +85,7 @@ impl Diff {
     }
 
     /// Judges the growth against a limit. Returns the outcome (`within`, `exceeded` or `refused`),
-    /// a sentence about it, and the growth of what grew most; none if it is refused.
+    /// a sentence about it, and the judged growth, which is None if the comparison is refused.
     fn verdict(
         &self,
         share: f64,
@@ -117,12 +117,12 @@ impl Diff {
         })
     }
 
-    /// Returns whether counts and times are the same on both sides.
+    /// Returns whether both sides have equal counts and times.
     fn is_none(&self) -> bool {
         self.diff.is_none()
     }
 
-    /// Returns whether rows are grouped by input shapes too.
+    /// Returns whether rows are also grouped by input shapes.
     fn by_shapes(&self) -> bool {
         self.diff.by_shapes
     }
@@ -132,7 +132,7 @@ impl Diff {
         Ok((whole(py, &self.diff.before)?, whole(py, &self.diff.after)?))
     }
 
-    /// Returns the changed rows as text.
+    /// Returns a table of the changed rows as text.
     fn table(
         &self,
         py: Python<'_>,
@@ -174,7 +174,8 @@ impl Diff {
     }
 }
 
-/// Returns count, self time and total time in microseconds, on the device where the events ran.
+/// Returns the count, and self and total time in microseconds, on the side (CPU or device) that the
+/// events ran on.
 fn values(sums: &Sums, device: DeviceKind) -> (u64, f64, f64) {
     let (own, total) = if device == DeviceKind::Cpu {
         (sums.self_cpu_total, sums.cpu_total)

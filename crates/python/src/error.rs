@@ -16,7 +16,7 @@ pyo3::create_exception!(
     mindprof._core,
     ProfilerError,
     PyRuntimeError,
-    "What only mindprof can get wrong: a file that is no trace, a profile that is inconsistent."
+    "An error specific to mindprof, such as an invalid trace file or an inconsistent profile."
 );
 
 /// An error of any crate of the engine, on its way to Python.
@@ -25,13 +25,13 @@ pyo3::create_exception!(
 /// raise, or a `ProfilerError`.
 #[derive(Debug)]
 pub(crate) enum Error {
-    /// An error in reading or writing a file.
+    /// An error in sorting rows or in writing an export.
     Format(FormatError),
     /// An error in attaching to the torch of this process.
     Pytorch(PytorchError),
     /// An error in laying out a table or a report.
     Report(ReportError),
-    /// From reading or writing a trace.
+    /// An error in reading or writing a trace.
     Trace(TraceError),
 }
 

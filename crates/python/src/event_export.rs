@@ -1,4 +1,4 @@
-//! Export of a profile's events to files and to other libraries.
+//! Exports of a profile's events to files and to Arrow.
 
 use std::path::PathBuf;
 

@@ -1,9 +1,9 @@
-//! The events of a profile for Python: one store, and a handle per event that is accessed.
+//! The events of a profile for Python: one store, and a handle for each event that is accessed.
 //!
-//! A handle is two words. Python's garbage collector does not track it, because it would traverse
-//! all handles again and again; a handle refers to the store only, so there is nothing to collect.
-//! Attributes that a user sets on a handle are kept in the store by event and can refer back to
-//! handles: from then on the collector tracks new handles.
+//! Python's garbage collector does not track handles, because it would traverse all of them again
+//! and again; a handle refers only to the store, so there is nothing to collect. Attributes that a
+//! user sets on a handle are kept in the store and may refer to handles: from then on new handles
+//! are tracked.
 
 #![expect(
     unsafe_code,
@@ -29,7 +29,7 @@ use crate::error::Error;
 use crate::function_event::FunctionEvent;
 use crate::table::TableArguments;
 
-/// The events that a profile shows, in time order.
+/// The store of a profile's events, in time order, and of the attributes that users set on them.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Events {
     pub(crate) analyzed: Arc<Analyzed>,
@@ -43,7 +43,7 @@ pub(crate) struct Events {
     numbers: OnceLock<Numbers>,
 }
 
-/// The ids after which those of memory records start.
+/// The basis for the ids of memory records, which follow the ids of events.
 struct Numbers {
     /// The highest id of an event.
     last: u32,
@@ -58,7 +58,7 @@ pub(crate) struct ListTotals {
     pub(crate) has_device: bool,
 }
 
-/// The key under which the attributes of an item are kept.
+/// The key of an item: whether it is a memory record, and its index.
 pub(crate) type ItemKey = (bool, u32);
 
 impl Events {
@@ -103,8 +103,8 @@ impl Events {
         let handle = Bound::new(py, FunctionEvent::new(store.clone_ref(py), item))?;
         // Relaxed: see `change`.
         if !store.get().is_changed.load(Ordering::Relaxed) {
-            // SAFETY: the pointer is to a live object of a type that the collector tracks. It was
-            // created here and is not shared yet, and an object may be untracked at any time.
+            // SAFETY: the handle is alive, its type supports garbage collection, and the GIL is
+            // held. It was created here and is not shared yet.
             unsafe { ffi::PyObject_GC_UnTrack(handle.as_ptr().cast()) };
         }
         Ok(handle)
@@ -130,7 +130,7 @@ impl Events {
         changes.get(&key).map(|dict| dict.bind(py).clone())
     }
 
-    /// Returns the dict for the attributes that a user sets on an item.
+    /// Returns the dict of attributes that a user sets on an item, and marks the store as changed.
     pub(crate) fn change_mut<'py>(&self, py: Python<'py>, key: ItemKey) -> Bound<'py, PyDict> {
         self.is_changed.store(true, Ordering::Relaxed);
         // Created before the lock is taken: that can run the collector, which takes the lock too.
@@ -167,7 +167,8 @@ impl Events {
 #[pymethods]
 impl Events {
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        // The holder of the lock keeps the store alive: unvisited objects count as in use.
+        // The lock is held only by code that keeps the store alive; objects that are not visited
+        // count as in use.
         if let Ok(changes) = self.changes.try_lock() {
             for set in changes.values() {
                 visit.call(set)?;
@@ -237,7 +238,7 @@ impl Events {
         amounts_dict(py, &self.all_rows().total().sums.into())
     }
 
-    /// Returns the sum of the self times in microseconds.
+    /// Returns the sum of all self CPU times, in microseconds.
     fn self_cpu_time_total(&self) -> f64 {
         microseconds(self.all_rows().self_cpu_total())
     }
@@ -263,7 +264,7 @@ impl Events {
 }
 
 impl Events {
-    /// Returns the rows of all events, those of Python functions included.
+    /// Returns the rows of all events, including those of Python functions.
     fn all_rows(&self) -> Arc<mindprof_analyze::Averages> {
         self.analyzed.all_rows()
     }
@@ -314,7 +315,8 @@ struct CollectorPause {
 
 impl CollectorPause {
     fn begin() -> Self {
-        // SAFETY: the call requires the GIL only, which the caller's token proves.
+        // SAFETY: the call only requires the GIL, which `make` holds while it creates and drops the
+        // pause.
         let was_on = unsafe { ffi::PyGC_Disable() } == 1;
         Self { was_on }
     }
@@ -323,7 +325,7 @@ impl CollectorPause {
 impl Drop for CollectorPause {
     fn drop(&mut self) {
         if self.was_on {
-            // SAFETY: the pause does not outlive the call that created it, which holds the GIL.
+            // SAFETY: the pause is a local of `make`, which holds the GIL until it returns.
             unsafe { ffi::PyGC_Enable() };
         }
     }

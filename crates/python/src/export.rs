@@ -1,4 +1,4 @@
-//! Writes a profile to a file, with metadata from Python.
+//! Writes profiles as traces and as execution traces, with metadata from Python.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ const FILTERED: [(&str, Category); 3] = [
     ("PYTHON_FUNCTION", Category::PythonFunction),
 ];
 
-/// Writes `profile` as a trace with `metadata`, which are pairs of a key and JSON. Writes Perfetto
-/// packets if `path` has that extension, else a Chrome trace.
+/// Writes `profile` as a trace. `metadata` are pairs of a key and a JSON text. The trace is in
+/// Perfetto's format if `path` has its extension, else a Chrome trace.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, metadata, activity_types, forward_arrows = true))]
 pub(crate) fn write_chrome_trace(
@@ -42,7 +42,7 @@ pub(crate) fn write_chrome_trace(
     py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))
 }
 
-/// Writes `profile`, which recorded results, as an execution trace; `None` is an empty trace.
+/// Writes `profile`, recorded with results, as an execution trace, or an empty one if it is None.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, time, start_ms, finish_ms))]
 pub(crate) fn write_execution_trace(

@@ -1,9 +1,9 @@
-//! Structs that are extracted from a dict with an item for each field.
+//! A macro for structs that are extracted from a Python dict with one item per field.
 //!
-//! What `PyO3` derives for that interns the names of the fields in cells of its own, which are filled
-//! at first use: in a child that is forked meanwhile they never are (see `prefill` in `lib.rs`).
+//! `PyO3`'s derive interns the field names in cells that are filled on first use. If the process
+//! forks meanwhile, they are never filled in the child (see `prefill` in `lib.rs`).
 
-/// Makes a struct that is extracted from a dict.
+/// Defines a struct and its extraction from a dict.
 macro_rules! from_dict {
     (
         $(#[$attribute:meta])*

@@ -1,8 +1,7 @@
-//! One recorded event as Python sees it: torch's attributes, read from the profile when they are
-//! asked for.
+//! `FunctionEvent`: one recorded event with torch's attributes, read from the profile on access.
 //!
-//! What follows from these attributes by torch's rules, and torch's methods, are those of the
-//! Python class of the same name: whatever is not found here is looked up there.
+//! The submodules define the attributes by subject. Derived attributes and torch's methods live on
+//! the Python class of the same name, where every attribute that is missing here is looked up.
 
 #![expect(
     unsafe_code,
@@ -27,7 +26,10 @@ mod identity;
 mod mapping;
 mod place;
 
-/// A recorded event.
+/// A handle of a recorded event: its store, and its place in the store.
+///
+/// `Events` creates handles when Python looks at an event. Values that a user sets on a handle are
+/// kept by the store, so that every handle of the same event shows them.
 #[pyclass(
     frozen,
     mapping,
@@ -59,14 +61,14 @@ impl FunctionEvent {
         &self.store.get().analyzed.analysis
     }
 
-    /// Returns the event; none of a memory record or of the moment at which there was none to be
-    /// had, which torch makes of its records alike.
+    /// Returns the event, or `None` for a memory record and for a failed allocation, which torch
+    /// treats as a memory record.
     fn recorded(&self) -> Option<(EventId, &Event)> {
         let is_record = |id| self.analysis().is_out_of_memory(id);
         self.event().filter(|&(id, _)| !is_record(id))
     }
 
-    /// Returns the event; none of a memory record.
+    /// Returns the event, or `None` for a memory record.
     fn event(&self) -> Option<(EventId, &Event)> {
         match self.item {
             Item::Event(id) => Some((id, self.analysis().profile().event(id))),
@@ -74,7 +76,7 @@ impl FunctionEvent {
         }
     }
 
-    /// Returns when it began and ended.
+    /// Returns the start and the end. For a memory record they are equal.
     fn interval(&self) -> (Nanos, Nanos) {
         match self.item {
             Item::Event(id) => {
@@ -135,7 +137,7 @@ impl FunctionEvent {
 
     fn python_call(&self) -> Option<PythonCall> {
         let (id, event) = self.event()?;
-        // Others have no numbers either, but asking would number all calls.
+        // No other category has call numbers, and asking for one would number all calls.
         let is_call = event.category == Category::PythonFunction;
         is_call.then(|| self.analysis().python_call(id)).flatten()
     }
@@ -145,10 +147,11 @@ impl FunctionEvent {
     }
 }
 
-/// Has Python's collector follow a handle from now on.
+/// Lets Python's garbage collector track a handle from now on.
 fn follow(handle: &Bound<'_, FunctionEvent>) {
-    // SAFETY: the handle lives, the GIL is held, and its type is one that the collector follows; it
-    // is asked first, because an object is to be shown to it once.
+    // SAFETY: the reference keeps the handle alive, the GIL is held, and the type supports garbage
+    // collection because it has `__traverse__`. An object must not be tracked twice, which the
+    // check before prevents.
     unsafe {
         if ffi::PyObject_GC_IsTracked(handle.as_ptr()) == 0 {
             ffi::PyObject_GC_Track(handle.as_ptr().cast());
@@ -156,16 +159,17 @@ fn follow(handle: &Bound<'_, FunctionEvent>) {
     }
 }
 
-/// So many objects are looked at for handles in what a user sets.
+/// The maximum number of objects that are searched for handles in a value that a user sets.
 const MOST_LOOKED_AT: usize = 100_000;
 
-/// Has Python's collector follow the handles that `value` leads to, so that a circle through them
-/// can be found. Classes, modules and functions are not looked into: they lead everywhere.
+/// Lets Python's garbage collector track all handles reachable from `value`, so that it can find
+/// reference cycles through them. Classes, modules and functions are not searched, because almost
+/// everything is reachable from them.
 fn follow_all(value: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = value.py();
     let leads_on = |object: &Bound<'_, PyAny>| {
-        // SAFETY: the object lives and the GIL is held. What the collector does not follow, handles
-        // apart, leads to nothing that it could.
+        // SAFETY: the reference keeps the object alive and the GIL is held. Objects that are not
+        // tracked, except for handles, cannot be part of a cycle.
         let is_followed = unsafe { ffi::PyObject_GC_IsTracked(object.as_ptr()) } == 1;
         is_followed
             && !(object.is_instance_of::<PyType>()
@@ -212,15 +216,15 @@ impl FunctionEvent {
         {
             return Ok(value);
         }
-        // SAFETY: both are live objects; the call returns a new reference, or null with an
-        // exception set.
+        // SAFETY: both references keep their objects alive and the GIL is held; the call returns a
+        // new reference, or null with an exception set.
         unsafe {
             let found = ffi::PyObject_GenericGetAttr(slf.as_ptr(), name.as_ptr());
             Bound::from_owned_ptr_or_err(slf.py(), found)
         }
     }
 
-    /// Looks up on the Python class what the profile does not know.
+    /// Looks up attributes that the profile does not provide on the Python class.
     fn __getattr__<'py>(
         slf: &Bound<'py, Self>,
         name: &Bound<'py, PyString>,
@@ -286,7 +290,7 @@ impl FunctionEvent {
         class.getattr("__repr__")?.call1((slf,))
     }
 
-    /// The class that hand-made events are of, so that `isinstance` holds.
+    /// The Python class, which events made by hand are instances of, so that `isinstance` holds.
     #[getter(__class__)]
     #[expect(clippy::unused_self, reason = "a getter takes it")]
     fn class<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -1,9 +1,10 @@
-//! Events and rows that were made by hand: read off their attributes, then computed and laid out as
-//! recorded ones are.
+//! Tables, groups and trees of events and rows that were made by hand.
+//!
+//! Their attributes are read from Python, then they are computed and laid out like recorded ones.
 
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "what is extracted from Python is owned by the function it is extracted for"
+    reason = "PyO3 extracts arguments into owned values"
 )]
 
 use std::borrow::Cow;
@@ -24,7 +25,7 @@ use crate::error::Error;
 use crate::from_dict::from_dict;
 use crate::table::{ListFacts, TableArguments};
 
-/// Returns rows of any kind as a table.
+/// Returns a table of rows of any Python class that has torch's attributes.
 #[pyfunction]
 pub(crate) fn given_table(
     rows: Vec<Bound<'_, PyAny>>,
@@ -40,7 +41,7 @@ pub(crate) fn given_table(
 }
 
 from_dict! {
-    /// What events must share to be in one row.
+    /// The attributes that events must share to be in one group.
     pub(crate) struct GroupArguments {
         by_key: bool,
         input_shapes: bool,
@@ -50,10 +51,10 @@ from_dict! {
     }
 }
 
-/// What a group of events has: the position of its first one, its sums, and the positions of all.
+/// A group of events: the position of its first member, its sums, and the positions of all members.
 type Group<'py> = (usize, Bound<'py, PyDict>, Vec<usize>);
 
-/// Groups events.
+/// Groups events by key and returns the groups.
 #[pyfunction]
 pub(crate) fn given_groups<'py>(
     py: Python<'py>,
@@ -79,8 +80,8 @@ pub(crate) fn given_groups<'py>(
         .collect()
 }
 
-/// Finds the tree of events. Returns for each the position of its parent, and whether its parent
-/// stands for it.
+/// Builds the call tree of events. Returns for each event the position of its parent, and whether
+/// it is merged into that parent.
 #[pyfunction]
 pub(crate) fn given_tree(events: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(Option<usize>, bool)>> {
     let mut times = Vec::with_capacity(events.len());
@@ -112,13 +113,13 @@ pub(crate) fn given_tree(events: Vec<Bound<'_, PyAny>>) -> PyResult<Vec<(Option<
         let [start, end] = [times[position].0, times[position].1].map(|time| nanos(time - zero));
         let duration = end.saturating_sub(start);
         let event = Event::new(Category::Operator, name, track, start, duration);
-        // The number by which it is found again, whatever its place in the profile.
+        // The position is stored as a link, because building a profile reorders the events.
         part.add_linked_event(event, Links::new(position as u32 + 1, 0));
     }
     relations(events.len(), part)
 }
 
-/// Returns the parent of each event, by the numbers that they have in `part`.
+/// Returns the parents by position, which `part` stores as the links of its events.
 fn relations(count: usize, part: Part) -> PyResult<Vec<(Option<usize>, bool)>> {
     let profile = part
         .into_profile()
@@ -166,7 +167,7 @@ fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<
     })
 }
 
-/// The parts of torch's key, and what is asked for beside them.
+/// torch's key of a group, and the additional attributes to group by.
 #[derive(PartialEq, Eq, Hash)]
 struct GroupKey {
     key: String,
@@ -215,7 +216,7 @@ fn amounts(object: &Bound<'_, PyAny>) -> PyResult<Amounts> {
         Ok(match metric.unit() {
             Unit::Micros => Amount::Float(value.extract()?),
             Unit::Bytes | Unit::Events => Amount::Whole(value.extract()?),
-            // What is not known is nothing.
+            // `None` stands for an unknown number.
             Unit::Operations => Amount::Float(value.extract::<Option<f64>>()?.unwrap_or(0.0)),
         })
     })
@@ -229,14 +230,14 @@ fn integer(object: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
     object.getattr(name)?.extract()
 }
 
-/// Returns whether an attribute is there and true.
+/// Returns whether an attribute exists and is true.
 fn truth(object: &Bound<'_, PyAny>, name: &str) -> PyResult<bool> {
     object
         .getattr_opt(name)?
         .map_or(Ok(false), |value| value.is_truthy())
 }
 
-/// Returns an attribute as text; none is empty.
+/// Returns an attribute as text, or an empty string if it is `None`.
 fn text(object: &Bound<'_, PyAny>, name: &str) -> PyResult<String> {
     let value = object.getattr(name)?;
     if value.is_none() {

@@ -1,6 +1,8 @@
-//! Operators of frameworks that are driven from Python: opened and closed by pairs of calls, into
-//! the same scopes that the embedded runtime and torch's observer write. What devices did for them
-//! comes as columns when a recording ends.
+//! Operators, memory and device events of frameworks that report to the profiler from Python.
+//!
+//! A framework opens and closes an operator with a pair of calls, which write the same scopes as
+//! the embedded runtime and torch's observer. Events of its devices arrive as columns when the
+//! recording ends.
 
 use mindprof_model::{DeviceEvent, DeviceKind, Error, Part};
 use mindprof_record::{is_recording, memory, open, open_with, wants_inputs};
@@ -16,7 +18,7 @@ use crate::named_argument::{instance, number};
 use crate::operator_names::operator_name;
 use crate::range::RangeHandle;
 
-/// Opens an operator. Returns what closes it, or nothing when nothing records.
+/// Opens an operator. Returns the handle that closes it, or None if nothing is recording.
 #[pyfunction]
 #[pyo3(signature = (name, inputs = None, keywords = None, correlation = 0))]
 pub(crate) fn open_operator(
@@ -25,7 +27,7 @@ pub(crate) fn open_operator(
     keywords: Option<&Bound<'_, PyAny>>,
     #[pyo3(from_py_with = correlation_number)] correlation: u32,
 ) -> PyResult<Option<Py<RangeHandle>>> {
-    let name = instance("name", "a text", name)?;
+    let name = instance("name", "a string", name)?;
     let inputs = inputs.map(|inputs| instance("inputs", "a tuple", inputs));
     let keywords = keywords.map(|keywords| instance("keywords", "a dict", keywords));
     open_scope(
@@ -37,7 +39,7 @@ pub(crate) fn open_operator(
 }
 
 fn correlation_number(value: &Bound<'_, PyAny>) -> PyResult<u32> {
-    number("correlation", "a number from 0 to 4294967295", value)
+    number("correlation", "an integer from 0 to 4294967295", value)
 }
 
 #[inline]
@@ -66,8 +68,8 @@ fn open_scope(
     RangeHandle::of_operator(py, open).map(Some)
 }
 
-/// Opens an operator as dispatchers of `MindTorch` v2 do: with the device that runs it, which a scope
-/// of the host has no place for.
+/// Opens an operator with the arguments of `MindTorch` v2's dispatcher. The device is ignored,
+/// because a CPU scope has no field for it.
 #[pyfunction]
 #[expect(unused_variables, reason = "it is part of the dispatcher's call")]
 pub(crate) fn open_dispatched_operator(
@@ -79,23 +81,23 @@ pub(crate) fn open_dispatched_operator(
     open_scope(name, Some(inputs), Some(keywords), 0)
 }
 
-/// Closes an operator; one that is closed stays so, and nothing is closed by nothing.
+/// Closes an operator. None and operators that are already closed are ignored.
 #[pyfunction]
 pub(crate) fn close_operator(operator: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
     if let Some(operator) = operator {
-        let expected = "what open_operator returned";
+        let expected = "a handle from open_operator";
         RangeHandle::close_operator(instance("operator", expected, operator)?);
     }
     Ok(())
 }
 
-/// What no block of a machine's memory is larger than, as readers of traces take it too.
+/// The maximum size of one block. Trace readers use the same limit.
 const MOST_BLOCK_BYTES: u64 = 1 << 42;
 
-/// What no machine has more of.
+/// The maximum total of allocated memory: more than any machine has.
 const MOST_TOTAL_BYTES: u64 = 1 << 47;
 
-/// Tells of a block of the host's memory that was taken (`bytes` above zero) or given back.
+/// Reports that a block of CPU memory was allocated (`bytes` above zero) or freed.
 #[pyfunction]
 pub(crate) fn report_memory(
     #[pyo3(from_py_with = address_number)] address: u64,
@@ -104,7 +106,7 @@ pub(crate) fn report_memory(
 ) -> PyResult<()> {
     if bytes.unsigned_abs() > MOST_BLOCK_BYTES {
         return Err(PyValueError::new_err(format!(
-            "argument 'bytes': expected a block of at most {MOST_BLOCK_BYTES}, found {bytes}"
+            "argument 'bytes': expected at most {MOST_BLOCK_BYTES} bytes, found {bytes}"
         )));
     }
     if total > MOST_TOTAL_BYTES {
@@ -117,15 +119,15 @@ pub(crate) fn report_memory(
 }
 
 fn address_number(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    number("address", "a number of 64 bits, from 0 on", value)
+    number("address", "a non-negative 64-bit integer", value)
 }
 
 fn bytes_number(value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    number("bytes", "a number of 64 bits", value)
+    number("bytes", "a 64-bit integer", value)
 }
 
 fn total_number(value: &Bound<'_, PyAny>) -> PyResult<u64> {
-    number("total", "a number of 64 bits, from 0 on", value)
+    number("total", "a non-negative 64-bit integer", value)
 }
 
 /// Returns whether an operator that is opened now would be recorded.
@@ -141,10 +143,10 @@ pub(crate) fn wants_inputs_now() -> bool {
 }
 
 from_dict! {
-    /// What a device did, each number a column of 64-bit integers of the machine's order.
+    /// Events of a device as columns. Numeric columns contain 64-bit integers in native byte order.
     pub(crate) struct DeviceColumns {
         device: u64,
-        /// Between which times events can be, in nanoseconds since the Unix epoch.
+        /// The bounds of all event times, in nanoseconds since the Unix epoch.
         earliest_ns: u64,
         latest_ns: u64,
         names: Vec<String>,
@@ -158,10 +160,10 @@ from_dict! {
 }
 
 impl DeviceColumns {
-    /// Makes the part that a recording takes.
+    /// Validates the columns and converts them to a part that a recording can attach.
     pub(crate) fn into_part(self) -> PyResult<Part> {
         let kind = DeviceKind::from_number(self.device)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no device {}", self.device)))?;
+            .ok_or_else(|| PyValueError::new_err(format!("unknown device type {}", self.device)))?;
         let columns = [
             ("name", &self.name),
             ("start_ns", &self.start_ns),
@@ -196,22 +198,22 @@ impl DeviceColumns {
         Ok(part)
     }
 
-    /// Says which argument it is that no part could be made of.
+    /// Converts an error of the part into one that names the offending argument.
     fn refuse(&self, error: &Error, events: &[DeviceEvent]) -> PyErr {
         PyValueError::new_err(match error {
             Error::UnknownName { event, .. } => {
                 let (row, count) = (event.index(), self.names.len());
                 let name = events[row].name;
                 format!(
-                    "argument 'name': expected places in the {count} texts of 'names', found \
-                     {name} at [{row}]"
+                    "argument 'name': expected indices into the {count} strings of 'names', \
+                     found {name} at [{row}]"
                 )
             }
             Error::EndBeforeStart { event } => {
                 let row = event.index();
                 let (start, end) = (events[row].start_unix_ns, events[row].end_unix_ns);
                 format!(
-                    "argument 'end_ns': expected a time from 'start_ns' on, which is {start}, \
+                    "argument 'end_ns': expected a time not before 'start_ns', which is {start}, \
                      found {end} at [{row}]"
                 )
             }
@@ -219,7 +221,8 @@ impl DeviceColumns {
         })
     }
 
-    /// Refuses a time by another clock than that of the recording, which lies anywhere.
+    /// Rejects a time outside of the bounds, which comes from a different clock than the
+    /// recording's.
     fn check_time(&self, title: &str, time: u64) -> PyResult<()> {
         let Self {
             earliest_ns,
@@ -241,14 +244,14 @@ fn column(title: &str, bytes: &[u8], rows: usize) -> PyResult<Vec<u64>> {
     if words.len() != rows || !rest.is_empty() {
         let found = bytes.len() / size_of::<i64>();
         return Err(PyValueError::new_err(format!(
-            "argument '{title}': expected as many numbers as 'name' has, {rows}, found {found}"
+            "argument '{title}': expected {rows} numbers, as in 'name', found {found}"
         )));
     }
     let numbers = words.iter().map(|word| {
         let number = i64::from_ne_bytes(*word);
         u64::try_from(number).map_err(|_| {
             PyValueError::new_err(format!(
-                "argument '{title}': expected numbers from 0 on, found {number}"
+                "argument '{title}': expected non-negative numbers, found {number}"
             ))
         })
     });

@@ -8,13 +8,13 @@ use pyo3::types::{PyComplex, PyDict, PyList};
 use crate::arguments::LONGEST_LIST;
 use crate::runtime;
 
-/// Sets whether the embedded runtime records the values of lists of numbers with the shapes.
+/// Sets whether the embedded runtime records the values of number lists along with shapes.
 #[pyfunction]
 pub(crate) fn set_list_values_recorded(recorded: bool) {
     runtime::set_list_values_recorded(recorded);
 }
 
-/// Returns the sizes of each input: the dims of a tensor, an empty list for everything else.
+/// Returns the shape of each input: the dims of a tensor, an empty list for anything else.
 pub(crate) fn shapes<'py>(py: Python<'py>, inputs: InputsIter<'_>) -> PyResult<Bound<'py, PyList>> {
     let list = PyList::empty(py);
     for input in inputs {

@@ -1,4 +1,4 @@
-//! Python values that a range is given by keyword, by name.
+//! Converts the keyword arguments of a range from Python values.
 
 use std::ffi::CString;
 
@@ -9,7 +9,7 @@ use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 
 use crate::arguments::Number;
 
-/// Takes values that a range is given by keyword. Warns of those that cannot be told, as torch does.
+/// Converts keyword arguments. Warns about values of unsupported types, as torch does.
 pub(crate) fn keywords(values: &Bound<'_, PyDict>) -> PyResult<Vec<(String, KeywordValue)>> {
     let mut keywords = Vec::with_capacity(values.len());
     for (name, value) in values {
@@ -36,14 +36,14 @@ fn keyword_value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<KeywordValue>
     };
     found.or_else(|instead| {
         let message = format!("Unable to infer type of {place} for keyword: {name}");
-        // A name with a zero in it cannot be shown.
+        // A message with a NUL byte cannot be shown, so the warning is empty then.
         let message = CString::new(message).unwrap_or_default();
         let category = value.py().get_type::<PyUserWarning>();
         PyErr::warn(value.py(), &category, &message, 1).map(|()| instead)
     })
 }
 
-/// Returns a number, a truth value or a text.
+/// Returns a number, a boolean or a string, or `None` for other values.
 fn plain_value(value: &Bound<'_, PyAny>) -> Option<KeywordValue> {
     match Number::from_python(value) {
         Some(Number::Bool(value)) => return Some(KeywordValue::Bool(value)),
@@ -63,9 +63,9 @@ fn list_items<'py>(value: &Bound<'py, PyAny>) -> Option<Vec<Bound<'py, PyAny>>> 
     Some(tuple.iter().collect())
 }
 
-/// Returns a list whose items are all plain and of one kind.
+/// Returns a list if all items are plain values of one type.
 fn list_value(items: &[Bound<'_, PyAny>]) -> Option<KeywordValue> {
-    /// Returns the list if `pick` takes all of its items.
+    /// Returns all items converted by `pick`, or `None` if it rejects one.
     fn all<T>(
         values: &[KeywordValue],
         pick: impl Fn(&KeywordValue) -> Option<T>,

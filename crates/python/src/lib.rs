@@ -51,15 +51,15 @@ mod torch_probe;
 // Shared with the embedded runtime's binding.
 use mindprof_python_support::{arguments, gil_cell, named_argument};
 
-// `benchmarks/huge_pages.py` says what the first averages of a recording gain by it.
+// `benchmarks/huge_pages.py` measures how much faster the first averages of a recording become.
 #[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mindprof_allocator::HugePages = mindprof_allocator::HugePages;
 
 /// Fills every cell that holds something looked up in Python, while the module is imported.
 ///
-/// A cell that one thread is filling while another thread forks stays half full in the child, where
-/// everyone who asks for it waits forever. So no cell is filled at its first use: each module that
+/// If one thread is filling a cell while another forks, the cell stays half filled in the child,
+/// and every access to it waits forever. Therefore no cell is filled on first use: each module that
 /// owns one has a `prefill`, and all of them are called here. Cells that need the Python packages
 /// are filled when those are imported (`look_up_classes`, `look_up_sizes`).
 fn prefill(py: pyo3::Python<'_>) -> pyo3::PyResult<()> {

@@ -1,4 +1,4 @@
-//! Reads trace files into profiles, with a list of repairs, and returns their metadata.
+//! Loads trace files into profiles and reports the repairs that were needed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::profile::Profile;
 
-/// A kind of repair: its name, its count, and a sentence about it.
+/// A kind of repair: its name, how often it was applied, and a sentence about it.
 type Repair = (&'static str, u64, String);
 
 /// Reads a trace file. Returns the profile and the repairs.
@@ -31,8 +31,7 @@ pub(crate) fn load_profile(
     Ok((Profile::from_trace(read.0, read.2), read.1))
 }
 
-/// Reads the bytes of a trace. Returns the profile and the repairs. Errors name the trace by
-/// `name`.
+/// Reads a trace from bytes. Returns the profile and the repairs. Error messages call it `name`.
 #[pyfunction]
 #[pyo3(signature = (bytes, name, max_bytes = None))]
 pub(crate) fn load_bytes(
@@ -64,7 +63,7 @@ fn analyzed(reading: Reading) -> (Arc<Analyzed>, Vec<Repair>, bool) {
     (Analyzed::new(reading.profile), repairs, is_damaged)
 }
 
-/// Returns the metadata of a profile: pairs of a key and a text, which is usually JSON.
+/// Returns the metadata of a profile as pairs of a key and a text, which is usually JSON.
 #[pyfunction]
 pub(crate) fn profile_metadata(profile: PyRef<'_, Profile>) -> Vec<(String, String)> {
     let analyzed = profile.analyzed();
@@ -75,7 +74,7 @@ pub(crate) fn profile_metadata(profile: PyRef<'_, Profile>) -> Vec<(String, Stri
         .collect()
 }
 
-/// Returns the number of lost events by cause, in words.
+/// Returns the number of lost events by a description of the cause.
 #[pyfunction]
 pub(crate) fn profile_loss<'py>(
     py: Python<'py>,

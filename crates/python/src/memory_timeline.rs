@@ -1,4 +1,4 @@
-//! The memory timeline of a profile, as Python asks for it.
+//! The memory timeline of a profile: its export, its changes and its devices.
 
 use std::path::PathBuf;
 
@@ -11,13 +11,13 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::profile::Profile;
 
-/// One change of the timeline: time, action, block, version, bytes, category before and after.
+/// A change of the timeline: time, action, block, version, bytes, category before and after.
 type Change = (i64, u8, u32, u32, u64, usize, usize);
 
 #[pymethods]
 impl Profile {
-    /// Writes the memory timeline of a process on a device; the name of the file says which kind.
-    /// Without a process it is the one with the most memory there.
+    /// Writes the memory timeline of a process on a device. The extension of the path selects the
+    /// format. Without a process, the one with the highest peak on the device is used.
     #[pyo3(signature = (path, device, process = None))]
     fn write_memory_timeline(
         &self,
@@ -30,14 +30,13 @@ impl Profile {
             let device = memory_device(device)?;
             let places = self.memory_places(process);
             let known = places.into_iter().find(|place| place.device == device);
-            // What there is nothing of has a timeline without points.
+            // A device without any memory gets an empty timeline.
             let place = known.unwrap_or(MemoryPlace { process: 0, device });
             write_memory_timeline_file(&self.analyzed().analysis, place, &path)
         })
     }
 
-    /// Returns the changes of memory on a device, or on all of them, of a process, or of all of
-    /// them, in time order.
+    /// Returns the memory changes in time order, optionally only those of a device or a process.
     #[pyo3(signature = (device = None, process = None))]
     fn memory_changes(
         &self,
@@ -55,7 +54,7 @@ impl Profile {
         })
     }
 
-    /// Returns the names of the devices that memory was recorded on, that with the most first.
+    /// Returns the names of the devices with recorded memory, highest peak first.
     #[pyo3(signature = (process = None))]
     fn memory_devices(&self, py: Python<'_>, process: Option<u64>) -> PyResult<Vec<String>> {
         py.enter(|| {
@@ -70,7 +69,7 @@ impl Profile {
         })
     }
 
-    /// Returns the process that the recording was made in: others only worked for it.
+    /// Returns the process that made the recording, as opposed to its workers.
     pub(crate) fn own_process(&self, py: Python<'_>) -> PyResult<u64> {
         py.enter(|| {
             let threads = self.analyzed().analysis.profile().threads();
@@ -80,7 +79,7 @@ impl Profile {
 }
 
 impl Profile {
-    /// Returns where memory of a process, or of all, was recorded, the highest peaks first.
+    /// Returns the places with recorded memory, of one process or of all, highest peak first.
     fn memory_places(&self, process: Option<u64>) -> Vec<MemoryPlace> {
         let analysis = &self.analyzed().analysis;
         let mut places = analysis.memory_timeline().places_by_peak(analysis);

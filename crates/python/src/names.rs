@@ -10,7 +10,7 @@ pub(crate) const fn device_name(device: DeviceKind) -> &'static str {
     device.name()
 }
 
-/// Returns the number of a scope among torch's.
+/// Returns torch's number for a scope.
 pub(crate) const fn scope_number(scope: ScopeKind) -> u8 {
     match scope {
         ScopeKind::Function => 0,
@@ -19,14 +19,14 @@ pub(crate) const fn scope_number(scope: ScopeKind) -> u8 {
     }
 }
 
-/// Returns whether the time of events on a kind of device, by the name of its member of
-/// `DeviceType`, is part of the total device time of a table.
+/// Returns whether events on a kind of device, given as the name of a `DeviceType` member, count
+/// towards the total device time of a table.
 #[pyfunction]
 pub(crate) fn is_device_work(device_type: &str) -> bool {
     DeviceKind::from_type_name(device_type).is_some_and(DeviceKind::is_device_work)
 }
 
-/// Returns whether events of this name are left out of every analysis.
+/// Returns whether events of this name are excluded from every analysis.
 #[pyfunction]
 pub(crate) fn is_hidden_event(name: &str) -> bool {
     mindprof_model::is_hidden_event(name)

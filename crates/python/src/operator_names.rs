@@ -1,7 +1,7 @@
-//! The names of operators that Python code opened last, by the texts that it gave.
+//! A cache of interned operator names, by the address of the Python string.
 //!
-//! The recorder finds a name by its letters. A program gives the same text object again and again,
-//! so most of them are found by where they lie.
+//! The recorder interns a name by hashing its characters. Programs pass the same string object
+//! again and again, so most names are found by address without hashing.
 
 use mindprof_record::{Name, NameKind};
 use pyo3::prelude::*;
@@ -9,19 +9,19 @@ use pyo3::types::PyString;
 
 use crate::gil_cell::GilCell;
 
-/// How many texts are remembered: a power of two.
+/// The number of entries, a power of two.
 const PLACES: usize = 256;
 
-/// A text longer than this is not held for the next operator.
+/// The maximum length of a cached string, in bytes.
 const LONGEST_REMEMBERED: usize = 256;
 
-/// Texts, each at the place that its address leads to. They are held, so that no other object takes
-/// their place in memory; names of operators stay anyway.
+/// The entries, each at the index that its address hashes to. They hold references to the strings,
+/// so that no other object can get the same address.
 static REMEMBERED: GilCell<[Option<Entry>; PLACES]> = GilCell::new([const { None }; PLACES]);
 
 type Entry = (Py<PyString>, Name);
 
-/// Returns the name of an operator.
+/// Returns the interned name of an operator.
 #[inline]
 pub(crate) fn operator_name(text: &Bound<'_, PyString>) -> Name {
     let find =
@@ -37,7 +37,8 @@ pub(crate) fn operator_name(text: &Bound<'_, PyString>) -> Name {
 fn intern(text: &Bound<'_, PyString>) -> Name {
     let letters = text.to_string_lossy();
     let name = Name::intern(&letters, NameKind::Operator);
-    // Of a class of its own it might hold anything, and a name that was refused is told of again.
+    // Not cached: instances of subclasses, which may hold any object alive, and names that the
+    // recorder refused, so that each use of them is counted.
     if text.is_exact_instance_of::<PyString>()
         && letters.len() <= LONGEST_REMEMBERED
         && !name.is_refused()
@@ -47,13 +48,13 @@ fn intern(text: &Bound<'_, PyString>) -> Name {
             let place = place(entry.0.as_ptr() as usize);
             entries[place].replace(entry)
         };
-        // Dropped out here, where Python code may run.
+        // The replaced entry is dropped outside of the cell, because that may run Python code.
         drop(REMEMBERED.with(text.py(), entry, put));
     }
     name
 }
 
-/// Returns where a text is remembered. What lies next to it in memory is far from it here.
+/// Returns the index of an address. The multiplication spreads neighbouring addresses.
 const fn place(address: usize) -> usize {
     let mixed = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 48) as usize % PLACES

@@ -1,11 +1,12 @@
-//! The exception that is on its way through the interpreter while something is dropped.
+//! Protects an exception that is propagating while an object is dropped.
 //!
-//! Objects die while one unwinds the stack. A drop that calls Python then would find it set, take
-//! it for its own, and the interpreter would go on unwinding without one.
+//! Objects are dropped while an exception unwinds the stack. If such a drop called Python, it would
+//! find the exception set and take it for its own, and the interpreter would continue to unwind
+//! without one.
 
 #![expect(
     unsafe_code,
-    reason = "PyO3 resumes a panic when it takes an exception that stands for one"
+    reason = "PyO3's safe function resumes a panic if the exception is a `PanicException`"
 )]
 
 use std::marker::PhantomData;
@@ -14,23 +15,23 @@ use std::ptr;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 
-/// Keeps the exception of this thread, if there is one, from what runs while this lives.
+/// A guard that holds this thread's pending exception, if any, and restores it when dropped.
 pub(crate) struct PendingException<'py> {
     class: *mut PyObject,
     value: *mut PyObject,
     traceback: *mut PyObject,
-    /// The thread keeps the GIL as long, and is the one that it is given back to.
+    /// Ties the guard to the GIL, so that it is dropped on the same thread while the GIL is held.
     attached: PhantomData<Python<'py>>,
 }
 
 impl PendingException<'_> {
-    /// Sets it aside.
+    /// Removes the pending exception from the thread until the guard is dropped.
     pub(crate) fn set_aside(py: Python<'_>) -> PendingException<'_> {
         let _ = py;
         let (mut class, mut value, mut traceback) =
             (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the GIL is held. The three references are ours from here on, null where there is
-        // nothing.
+        // SAFETY: `py` proves that the GIL is held. The call transfers ownership of the three
+        // references, which are null if no exception is set.
         unsafe { ffi::PyErr_Fetch(&raw mut class, &raw mut value, &raw mut traceback) };
         PendingException {
             class,
@@ -43,8 +44,8 @@ impl PendingException<'_> {
 
 impl Drop for PendingException<'_> {
     fn drop(&mut self) {
-        // SAFETY: the GIL is held, by the lifetime; the references are ours, and are given away
-        // here and nowhere else. What was raised in between is taken away, as it was swallowed.
+        // SAFETY: the lifetime of `attached` guarantees that the GIL is held. The guard owns the
+        // references and passes them on only here. An exception raised in between is discarded.
         unsafe { ffi::PyErr_Restore(self.class, self.value, self.traceback) };
     }
 }

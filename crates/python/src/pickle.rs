@@ -1,7 +1,8 @@
-//! Profiles and events that go to another process, or are copied.
+//! Pickling and copying of profiles and events.
 //!
-//! A profile travels as a trace; so does the store of its events, once for all of its handles, and a
-//! handle as its place in it. A copy within the process shares the profile, which never changes.
+//! A profile is pickled as a trace. So is the store of its events, once for all of its handles, and
+//! a handle is pickled as its place in the store. Copies within the process share the profile,
+//! which never changes.
 
 use std::sync::Arc;
 
@@ -21,19 +22,19 @@ use crate::function_event::FunctionEvent;
 use crate::profile::Profile;
 use crate::py_cache::classes;
 
-/// What was set on items, as it travels.
+/// The values that users set on items, as they are pickled.
 type Changes<'py> = Vec<(ItemKey, Bound<'py, PyDict>)>;
 
-/// How something is made again: by what, and of what.
+/// The result of `__reduce__`: a callable and its arguments.
 type Recipe<'py, Parts> = (Bound<'py, PyAny>, Parts);
 
-/// Makes a profile that travelled.
+/// Restores a pickled profile.
 #[pyfunction]
 pub(crate) fn profile_of_trace(py: Python<'_>, trace: &[u8]) -> PyResult<Profile> {
     Ok(Profile::from_analyzed(read(py, trace)?))
 }
 
-/// Makes the store of events that travelled.
+/// Restores a pickled store of events.
 #[pyfunction]
 #[pyo3(signature = (trace, changes = Vec::new()))]
 pub(crate) fn events_of_trace(
@@ -46,7 +47,7 @@ pub(crate) fn events_of_trace(
     Ok(events)
 }
 
-/// Returns the handle of an item of a store.
+/// Restores a pickled handle: returns the handle of an item of `store`.
 #[pyfunction]
 pub(crate) fn event_at<'py>(
     store: &Bound<'py, Events>,
@@ -61,7 +62,7 @@ pub(crate) fn event_at<'py>(
     };
     if index as usize >= count {
         return Err(PyValueError::new_err(format!(
-            "an event that travelled is number {index} of {count}: its profile is damaged"
+            "invalid pickle: event {index} of a profile with {count} events"
         )));
     }
     let item = if is_memory {
@@ -108,7 +109,8 @@ impl Averages {
 
 #[pymethods]
 impl Events {
-    /// What was set on events is told afterwards, because it may hold events of this store.
+    /// Passes the values that users set as state, which pickle restores later, because they may
+    /// contain events of this store.
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,), Changes<'py>)> {
@@ -131,7 +133,7 @@ impl Events {
     ) -> PyResult<Bound<'py, Self>> {
         let (py, this) = (slf.py(), slf.get());
         let copied = Bound::new(py, Self::new(Arc::clone(&this.analyzed)))?;
-        // Before what was set is copied, for the same reason.
+        // Registered before those values are copied, because they may contain events of this store.
         memo.set_item(slf.as_ptr() as usize, &copied)?;
         let deepcopy = py.import("copy")?.getattr("deepcopy")?;
         for (key, set) in this.changes(py) {
@@ -152,7 +154,7 @@ impl FunctionEvent {
         Ok((make, (this.store(py), this.key())))
     }
 
-    /// Returns an event that holds its attributes itself: what is set on it is its own.
+    /// Returns an independent event that holds its own attributes.
     fn __copy__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let class = classes(slf.py())?.function_event.bind(slf.py());
         class.call_method1("_copied", (slf,))

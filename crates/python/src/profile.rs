@@ -1,5 +1,4 @@
-//! A profile for Python: a recording that becomes a profile at its first access, or a profile read
-//! from a file.
+//! A profile for Python: either a recording, assembled on first access, or read from a file.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,10 +16,11 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::events::Events;
 
-/// One profile with its analysis. Both are computed once, by the first call that needs them.
+/// One profile with its analysis, which is computed by the first call that needs it.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Profile {
-    /// The recording, until the analysis exists. It takes as much memory as the profile.
+    /// The recording until the analysis exists. It is dropped then, because it takes as much memory
+    /// as the profile.
     capture: Mutex<Option<Capture>>,
     analyzed: OnceLock<Arc<Analyzed>>,
     /// Whether it was read from a trace that was damaged or cut off.
@@ -44,7 +44,7 @@ impl Profile {
         }
     }
 
-    /// Holds a profile that was read from a trace.
+    /// Wraps a profile that was read from a trace.
     pub(crate) fn from_trace(analyzed: Arc<Analyzed>, is_damaged: bool) -> Self {
         Self {
             is_damaged,
@@ -52,7 +52,7 @@ impl Profile {
         }
     }
 
-    /// Returns what is known of the profile beside its events.
+    /// Returns the condition of the profile. Comparisons refuse damaged profiles.
     pub(crate) const fn condition(&self) -> Condition {
         Condition {
             is_damaged: self.is_damaged,

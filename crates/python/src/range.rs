@@ -1,4 +1,7 @@
-//! Ranges by pairs of calls and with arguments, which frameworks open around their own code.
+//! Ranges that frameworks open and close with a pair of calls, optionally with arguments.
+//!
+//! Covers torch's `_record_function_with_args_enter` and `_RecordFunctionFast`, the ranges of steps
+//! and of garbage collections, and the handles of operators that `host_operators` opens.
 
 use mindprof_model::KeywordValue;
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open, open_range, wants_inputs};
@@ -10,35 +13,38 @@ use crate::gil_cell::GilCell;
 use crate::keyword_arguments;
 use crate::sole_reference::is_sole;
 
-/// How many handles of closed operators are held for those that come.
+/// The maximum number of handles of closed operators that are kept for reuse.
 const MOST_SPARE: usize = 16;
 
-/// Handles of closed operators. One that nobody else holds any more is used again: to make one
-/// costs as much as to record an operator.
+/// Handles of closed operators, for reuse once Python has dropped its reference. Allocating a new
+/// handle costs as much as recording an operator.
 static SPARE: GilCell<Vec<Py<RangeHandle>>> = GilCell::new(Vec::new());
 
-/// An open range.
+/// The handle of an open range, which Python passes back to close it.
+///
+/// It is empty if nothing was recording when the range was opened, and once the range is closed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct RangeHandle {
     open: GilCell<Option<OpenScope>>,
 }
 
 impl RangeHandle {
-    /// Returns the handle of an operator.
+    /// Returns a handle for an operator, a reused one if possible.
     pub(crate) fn of_operator(py: Python<'_>, open: OpenScope) -> PyResult<Py<Self>> {
         let spare = SPARE.with(py, (), |spare, ()| spare.pop());
         match spare.filter(|handle| is_sole(py, handle)) {
             Some(handle) => {
                 let scope = &handle.get().open;
                 let before = scope.with(py, Some(open), std::mem::replace);
-                debug_assert!(before.is_none(), "what is spare is closed");
+                debug_assert!(before.is_none(), "spare handles are closed");
                 Ok(handle)
             }
             None => Py::new(py, Self::from(open)),
         }
     }
 
-    /// Closes an operator, whose handle may be that of another one as soon as nobody holds it.
+    /// Closes an operator and keeps its handle for reuse. A handle that is already closed is
+    /// ignored.
     pub(crate) fn close_operator(slf: &Bound<'_, Self>) {
         let (this, py) = (slf.get(), slf.py());
         let Some(open) = this.open.with(py, None, std::mem::replace) else {
@@ -52,7 +58,7 @@ impl RangeHandle {
             spare.push(handle);
             None
         };
-        // What there is no room for is dropped out here.
+        // A handle that does not fit is dropped here, outside of the cell.
         drop(SPARE.with(py, slf.clone().unbind(), keep));
     }
 
@@ -68,7 +74,7 @@ impl RangeHandle {
         }
     }
 
-    /// Returns that of a range that nothing records.
+    /// Returns the handle of a range that is not recorded.
     fn unrecorded() -> Self {
         Self {
             open: GilCell::default(),
@@ -82,8 +88,8 @@ impl RangeHandle {
     }
 }
 
-/// A range that nobody can close any more ends where its handle is let go of, as in torch: left open,
-/// it would be around all that its thread does until the recording ends.
+/// Closes a range whose handle is dropped while it is open, as torch does. Otherwise it would
+/// enclose everything that its thread does until the recording ends.
 impl Drop for RangeHandle {
     fn drop(&mut self) {
         if let Some(open) = self.open.get_mut().take() {
@@ -100,7 +106,7 @@ impl From<OpenScope> for RangeHandle {
     }
 }
 
-/// What a range is given, taken out of Python; nothing where that is not recorded.
+/// The arguments of a range, extracted from Python. It is empty if inputs are not recorded.
 #[derive(Default)]
 struct Given {
     arguments: Arguments,
@@ -126,7 +132,8 @@ impl Given {
         })
     }
 
-    /// Returns as what the range counts: an operator, unless it says to be a range of the user's.
+    /// Returns the kind of the range: an operator, unless the keyword `scope` makes it a user
+    /// range.
     fn kind(&self) -> NameKind {
         let is_users = self.keywords.iter().any(|(name, value)| {
             name == "scope" && matches!(value, KeywordValue::Text(text) if text == "user_scope")
@@ -139,7 +146,7 @@ impl Given {
     }
 }
 
-/// Opens a range with inputs.
+/// Opens a range with inputs and returns its handle.
 #[pyfunction]
 #[pyo3(signature = (name, *args))]
 pub(crate) fn record_function_with_args_enter(
@@ -153,7 +160,7 @@ pub(crate) fn record_function_with_args_enter(
     Ok(RangeHandle::open(name, NameKind::Annotation, &given))
 }
 
-/// Opens the range of a collection of Python's garbage.
+/// Opens the range of a run of Python's garbage collector and returns its handle.
 #[pyfunction]
 pub(crate) fn garbage_collection_enter() -> RangeHandle {
     let name = Name::intern("Python GC", NameKind::Function);
@@ -162,14 +169,16 @@ pub(crate) fn garbage_collection_enter() -> RangeHandle {
     }
 }
 
-/// Closes a range; one that is closed stays so.
+/// Closes a range. A range that is already closed stays so.
 #[pyfunction]
 pub(crate) fn record_function_with_args_exit(py: Python<'_>, handle: &RangeHandle) {
     handle.close(py);
 }
 
-/// The range of a step, which is counted by what ends it: it lies beside the calls of its thread, as
-/// they begin and end without regard to it, and is named anew if the step turns out to be none.
+/// The range of a step.
+///
+/// Calls of its thread begin and end regardless of it, so it is recorded as asynchronous rather
+/// than as their parent. It is renamed when it is closed if it turns out not to be a full step.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct StepRange {
     handle: RangeHandle,
@@ -190,7 +199,7 @@ impl StepRange {
         }
     }
 
-    /// Closes the range, under another name if one is given; one that is closed stays so.
+    /// Closes the range, under another name if one is given. A closed range stays as it is.
     #[pyo3(signature = (name = None))]
     fn close(&self, py: Python<'_>, name: Option<&str>) {
         let Some(mut open) = self.handle.open.with(py, None, std::mem::replace) else {
@@ -203,7 +212,7 @@ impl StepRange {
     }
 }
 
-/// A range that counts as an operator.
+/// A range that counts as an operator, as a context manager: torch's `_RecordFunctionFast`.
 #[pyclass(frozen, name = "RecordFunctionFast", module = "mindprof._core")]
 pub(crate) struct RecordFunctionFast {
     name: Py<PyString>,

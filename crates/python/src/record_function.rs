@@ -1,4 +1,7 @@
-//! `record_function`: a range that the user names, as a context manager and a decorator.
+//! `record_function`: a range with a name of the user's choice, as a context manager and a
+//! decorator.
+//!
+//! The class follows `torch.profiler.record_function`, including its attributes and assertions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,23 +13,26 @@ use pyo3::types::PyString;
 use crate::gil_cell::GilCell;
 
 /// Marks a range of the program in every profile that is being recorded.
+///
+/// It works as a context manager and as a decorator, and one instance can be entered several times.
 #[pyclass(frozen, name = "record_function", module = "mindprof", subclass)]
 pub(crate) struct RecordFunction {
     #[pyo3(get)]
     name: Py<PyAny>,
     #[pyo3(get)]
     args: Option<Py<PyAny>>,
-    /// Whether leaving the range ends it; else a future does.
+    /// Whether leaving the range ends it. Otherwise a future does.
     ends_on_exit: AtomicBool,
     state: GilCell<State>,
 }
 
-/// The ranges that were entered and not left: one instance may be entered again before it is left.
+/// The ranges that were entered and not yet left. One instance may be entered again before it is
+/// left.
 #[derive(Default)]
 struct State {
     was_entered: bool,
     depth: usize,
-    /// None if nothing recorded when it was entered.
+    /// The range entered last, or `None` if nothing was recording then.
     innermost: Option<OpenScope>,
     outer: Vec<Option<OpenScope>>,
 }
@@ -44,7 +50,7 @@ impl RecordFunction {
         }
     }
 
-    /// A handle of the range, None before it is entered.
+    /// The range itself once it was entered, else None.
     #[getter]
     fn record(slf: Bound<'_, Self>) -> Option<Bound<'_, Self>> {
         slf.get().was_entered(slf.py()).then_some(slf)
@@ -53,7 +59,7 @@ impl RecordFunction {
     /// Whether leaving the range ends it.
     #[getter]
     fn run_callbacks_on_exit(&self) -> bool {
-        // Relaxed: nothing else is published through it.
+        // Relaxed: no other data is published through this flag.
         self.ends_on_exit.load(Ordering::Relaxed)
     }
 
@@ -77,7 +83,7 @@ impl RecordFunction {
             return Err(wrong_argument("Optional[str]", "args", 1, args));
         }
         let scope = if is_recording() {
-            // A name with lone surrogates is no UTF-8; it is shown with replacement characters.
+            // A name with lone surrogates is not valid UTF-8: they become replacement characters.
             let text = name.to_string_lossy();
             open_range(&text, NameKind::Annotation, |inputs| {
                 if args.is_some() {
@@ -116,8 +122,8 @@ impl RecordFunction {
         self.expect_entered(py)
     }
 
-    /// Ends the range when `fut` is done instead of when it is left, and returns a future of the
-    /// same value.
+    /// Ends the range when `fut` completes instead of on exit, and returns a future with the same
+    /// value.
     fn _call_end_callbacks_on_future<'py>(
         slf: Bound<'py, Self>,
         fut: Bound<'py, PyAny>,
@@ -168,7 +174,7 @@ impl State {
         self.was_entered = true;
     }
 
-    /// Takes out the range that was entered last, of several by this thread's own if it has one.
+    /// Removes and returns the range that was entered last, preferring one of the current thread.
     fn leave(&mut self) -> Option<OpenScope> {
         self.depth = self.depth.saturating_sub(1);
         if !self.outer.is_empty() {

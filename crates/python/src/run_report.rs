@@ -1,5 +1,7 @@
-//! What `mindprof run` says about one window: the launcher hands over its marks, the engine draws
-//! the conclusions.
+//! The report of `mindprof run` about one window.
+//!
+//! The launcher, written in Python, passes the times that it noted; the engine draws the
+//! conclusions.
 
 use std::sync::Arc;
 
@@ -59,7 +61,7 @@ impl Marks {
     }
 }
 
-/// The conclusions from one window of a run.
+/// The conclusions from one window of a run, which the launcher prints.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct RunReport {
     report: Report,
@@ -68,7 +70,7 @@ pub(crate) struct RunReport {
     group_by: mindprof_analyze::GroupBy,
 }
 
-/// Draws the conclusions from the recording of one window of a run.
+/// Analyzes the recording of one window of a run.
 #[pyfunction]
 pub(crate) fn run_report(
     py: Python<'_>,
@@ -100,23 +102,23 @@ pub(crate) fn run_report(
 
 #[pymethods]
 impl RunReport {
-    /// Returns the rows of the program's work.
+    /// Returns the rows of the program's work, without imports and the launcher's own ranges.
     fn rows(&self, py: Python<'_>) -> PyResult<Averages> {
         let (analyzed, group_by) = (Arc::clone(&self.analyzed), self.group_by);
         py.enter(move || Ok::<_, Error>(Averages::new(analyzed, group_by)))
     }
 
-    /// Returns the ranges that are left out of the rows, as JSON for the metadata of the trace.
+    /// Returns the ranges that are excluded from the rows, as JSON for the trace's metadata.
     fn side_ranges(&self) -> String {
         self.side.json()
     }
 
-    /// Returns the facts about the window, a line each.
+    /// Returns facts about the window, one per line.
     fn facts(&self) -> Vec<String> {
         run_facts(&self.report)
     }
 
-    /// Returns hints on what to change, a line each.
+    /// Returns hints about possible improvements, one per line.
     fn hints(&self, has_schedule: bool, has_stacks: bool) -> Vec<String> {
         let options = RunOptions {
             has_schedule,

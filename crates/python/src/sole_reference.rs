@@ -1,16 +1,16 @@
-//! Whether an object is held by one reference alone, for `range`, which uses such handles again.
+//! Checks whether an object has a single reference, so that `range` can reuse its handles.
 
 #![expect(
     unsafe_code,
-    reason = "the count of references is told by a function of the interpreter's alone"
+    reason = "the reference count is available only through the C API"
 )]
 
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// Returns whether nobody but the caller holds an object.
+/// Returns whether `reference` is the only reference to its object.
 pub(crate) fn is_sole<T>(_py: Python<'_>, reference: &Py<T>) -> bool {
-    // SAFETY: the reference keeps the object alive, and the token shows that this thread holds the
-    // interpreter's lock, which guards the count.
+    // SAFETY: `reference` keeps the object alive, and the token proves that the GIL, which guards
+    // the reference count, is held.
     unsafe { ffi::Py_REFCNT(reference.as_ptr()) == 1 }
 }

@@ -1,4 +1,4 @@
-//! The stacks of a profile as files: torch's lines, a flame graph, and what speedscope opens.
+//! Exports of the stacks of a profile: torch's stack lines, a flame graph, and a speedscope file.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use crate::enter::Enter;
 use crate::profile::Profile;
 
-/// Writes the stacks of `profile`, a line for each, with what was spent in them.
+/// Writes the stacks of `profile` to a file, one line per stack with the value of `metric`.
 #[pyfunction]
 pub(crate) fn write_stacks(
     py: Python<'_>,
@@ -25,7 +25,7 @@ pub(crate) fn write_stacks(
     })
 }
 
-/// Writes the paths of `profile`, a line for each: who called, then the scopes, then the event.
+/// Writes the call paths of `profile` to a file, one line each: Python frames, scopes, event.
 #[pyfunction]
 pub(crate) fn write_paths(
     py: Python<'_>,
@@ -42,7 +42,7 @@ pub(crate) fn write_paths(
     })
 }
 
-/// Draws the stacks of `profile` as a flame graph.
+/// Draws the stacks of `profile` as a flame graph into a file.
 #[pyfunction]
 pub(crate) fn write_flamegraph(
     py: Python<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn write_flamegraph(
     })
 }
 
-/// Writes `profile` as a file that speedscope opens.
+/// Writes `profile` as a speedscope file.
 #[pyfunction]
 pub(crate) fn write_speedscope(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! How Python asks for a table.
+//! The arguments of `table()`, converted from Python to options of the report.
 
 use mindprof_formats::{Result, RowOptions, SortBy};
 use mindprof_model::{Loss, LossCause};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::from_dict::from_dict;
 
 from_dict! {
-    /// torch's arguments of `table()`, and ours, as a dict.
+    /// torch's arguments of `table()` and mindprof's additions, as a dict.
     pub(crate) struct TableArguments {
         sort_by: Option<String>,
         row_limit: i64,
@@ -29,7 +29,7 @@ impl TableArguments {
         Ok(TableOptions {
             rows: RowOptions {
                 sort_by: self.sort_by.map(|key| key.parse::<SortBy>()).transpose()?,
-                // Below zero there is no limit, as in torch.
+                // Negative values mean no limit, as in torch.
                 row_limit: usize::try_from(self.row_limit).ok(),
                 top_level_events_only: self.top_level_events_only,
                 percentiles: self.percentiles,
@@ -39,7 +39,7 @@ impl TableArguments {
             max_name_column_width: width(self.max_name_column_width),
             max_shapes_column_width: width(self.max_shapes_column_width),
             header: self.header,
-            // torch passes over what it does not know.
+            // Unknown units are ignored, as in torch.
             time_unit: self
                 .time_unit
                 .and_then(|unit| unit.parse::<TimeUnit>().ok()),
@@ -50,12 +50,12 @@ impl TableArguments {
 }
 
 from_dict! {
-    /// What holds for all rows of a list, as a dict.
+    /// The properties of a list that its table depends on, as a dict.
     pub(crate) struct ListFacts {
         use_device: Option<String>,
         profile_memory: bool,
         with_flops: bool,
-        /// How many events are missing, by cause.
+        /// The number of lost events by cause, in the order of [`LossCause::ALL`].
         loss: Vec<u64>,
     }
 }
@@ -76,7 +76,7 @@ impl From<ListFacts> for TableFacts {
     }
 }
 
-/// Returns the names that tables of recorded events can be sorted by without looking at each.
+/// Returns the sort keys of tables that the engine knows.
 #[pyfunction]
 pub(crate) fn sort_keys() -> Vec<&'static str> {
     SortBy::all().map(SortBy::name).collect()

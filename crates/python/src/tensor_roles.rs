@@ -1,5 +1,6 @@
-//! Reports the roles of tensors to the recorder: parameters of modules, their gradients, and the
-//! state that an optimizer keeps from one step to the next.
+//! Reports the roles of tensors to the recorder: parameters, gradients and optimizer state.
+//!
+//! The roles become categories of the memory timeline.
 
 #![expect(
     unsafe_code,
@@ -31,15 +32,15 @@ interned_names! {
     }
 }
 
-/// Fills the cell of this module at import.
+/// Fills the cache of this module at import.
 pub(crate) fn prefill(py: Python<'_>) {
     TensorNames::get(py);
 }
 
-/// torch's tensor classes, which live as long as the process.
+/// torch's tensor classes, which live for the life of the process.
 static TORCH_TENSORS: Mutex<Vec<Py<PyType>>> = Mutex::new(Vec::new());
 
-/// Registers torch's tensor classes. Instances of derived classes are not reported.
+/// Registers torch's tensor classes. Instances of their subclasses are not reported.
 #[pyfunction]
 pub(crate) fn name_torch_tensors(classes: Vec<Py<PyType>>) {
     *TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner) = classes;
@@ -74,7 +75,7 @@ impl OptimizerWatch {
 #[pyfunction]
 pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
     if wants_storages() {
-        // A module of an unknown kind is ignored: profiling must not make a program fail.
+        // Unknown kinds of modules are ignored: profiling must not make a program fail.
         let _ = note_parameters_of(module);
     }
 }
@@ -83,7 +84,7 @@ pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
 #[pyfunction]
 pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
     if wants_storages() {
-        // As with modules.
+        // Unknown kinds of optimizers are ignored, for the same reason.
         let _ = note_groups_of(optimizer);
     }
 }

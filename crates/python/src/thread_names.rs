@@ -1,21 +1,21 @@
-//! The names that Python gives its threads, by the system's numbers of them.
+//! The names that Python gives its threads, by the system's thread id.
 //!
-//! Read when a window closes, out of what `threading` holds, without a call of a Python function: a
-//! recording that goes on would hold it. A thread that has ended is known as long as someone holds
-//! its object; of others the system's name stands.
+//! They are read from the private data of `threading` when a window closes. No Python function is
+//! called, because recordings that continue would record it. A thread that has ended is known while
+//! its object is alive; all others keep the system's name.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySet};
 use rustc_hash::FxHashMap;
 
-/// Names of threads by number.
+/// Thread names by the system's thread id.
 pub(crate) type ThreadNames = FxHashMap<u64, String>;
 
-/// Returns the names of the threads that Python code started. The main thread keeps its program's
-/// name, and a thread that others started the one they gave it.
+/// Returns the names of the threads that Python code started. The main thread keeps the name of its
+/// program, and foreign threads keep the names that their creators gave them.
 pub(crate) fn thread_names(py: Python<'_>) -> ThreadNames {
     let mut names = ThreadNames::default();
-    // What `threading` holds is its own business: where it is not as expected, nothing is known.
+    // The data of `threading` is private: if it is not as expected, no names are known.
     let _ = add_names(py, &mut names);
     names
 }
@@ -36,12 +36,12 @@ fn add_names(py: Python<'_>, names: &mut ThreadNames) -> PyResult<()> {
         }
         Ok(())
     };
-    // Those that ended come first: a number that was given again is that of the living.
+    // Ended threads come first, so that a living thread that reuses an id overrides them.
     let known = threading.getattr("_dangling")?.getattr("data")?;
     for reference in known.cast::<PySet>()?.iter() {
         let thread = reference.call0()?;
         if !thread.is_none() {
-            // One that has not begun has no number.
+            // Fails for a thread that has not started: it has no id yet.
             let _ = add(&thread);
         }
     }

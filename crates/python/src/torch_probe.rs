@@ -1,4 +1,6 @@
-//! The probe of a running torch, as Python holds it: Python runs the operators that it listens to.
+//! The probe of a running torch: listens while Python runs a few known operators.
+//!
+//! `mindprof_pytorch` learns from them how torch lays out its objects, and builds the observer.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +10,10 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
-/// Listens to the operators of this thread from its construction until `finish()`.
+/// Listens to the operators of this thread from construction until `finish()`.
+///
+/// Python creates it once, runs the operators that the probe expects, and passes to `finish` the
+/// facts it must have seen.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct TorchProbe {
     probe: Mutex<Option<Probe>>,
@@ -24,9 +29,10 @@ impl TorchProbe {
         })
     }
 
-    /// Makes the observer, given the addresses of the two tensors, the sequence numbers of the two
-    /// nodes, and the addresses of plain tensors, of a large one, and of four other ones. Returns
-    /// whether tensors are read in place.
+    /// Builds the observer from what the probe saw and from facts known to Python: the addresses of
+    /// two tensors, the sequence numbers of two autograd nodes, and the addresses of sample tensors
+    /// (plain ones, a large one and four special ones). Returns whether the observer can read
+    /// tensors in place.
     fn finish(
         &self,
         tensors: [u64; 2],
@@ -41,7 +47,7 @@ impl TorchProbe {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         let Some(probe) = probe else {
-            return Err(PyRuntimeError::new_err("the probe has finished"));
+            return Err(PyRuntimeError::new_err("the probe has already finished"));
         };
         let facts = Facts {
             tensors,
@@ -57,7 +63,7 @@ impl TorchProbe {
     }
 }
 
-/// Checks that torch tells of memory, with an allocation of so many bytes that `allocate` makes.
+/// Checks that torch reports allocations, by observing the `bytes` that `allocate` allocates.
 #[pyfunction]
 pub(crate) fn check_torch_memory(bytes: i64, allocate: &Bound<'_, PyAny>) -> PyResult<()> {
     let mut allocated = Ok(());
@@ -67,14 +73,17 @@ pub(crate) fn check_torch_memory(bytes: i64, allocate: &Bound<'_, PyAny>) -> PyR
     Ok(checked?)
 }
 
-/// Returns how many ranges torch has told the observer of on this thread.
+/// Returns the number of ranges that torch has reported to the observer on this thread.
 #[pyfunction]
 pub(crate) fn torch_ranges_heard() -> u64 {
     Observer::texts_heard()
 }
 
-/// Returns the observer that a probe made.
+/// Returns the observer that a probe has built.
+///
+/// # Errors
+/// If torch was not probed successfully.
 pub(crate) fn observer() -> PyResult<&'static Observer> {
-    let missing = || PyRuntimeError::new_err("torch was not probed");
+    let missing = || PyRuntimeError::new_err("torch has not been probed");
     Observer::present().ok_or_else(missing)
 }

@@ -1,8 +1,8 @@
-//! How long an event took, and what it took beside time.
+//! The amounts of an event: times, memory, FLOPs and shares of the total.
 
 #![expect(
     clippy::unused_self,
-    reason = "a getter takes it, also where it says the same of every event"
+    reason = "getters need `self`, even if the value is the same for all events"
 )]
 
 use mindprof_analyze::elapsed_micros;
@@ -16,7 +16,7 @@ use crate::averages::microseconds;
 use crate::events::ListTotals;
 use crate::py_cache::classes;
 
-/// What torch has for a share before the list was shown.
+/// torch's value of a share until its list was shown as a table.
 const UNSHOWN: i64 = -1;
 
 #[pymethods]
@@ -96,7 +96,7 @@ impl FunctionEvent {
         self.recorded().map(|(id, _)| self.store.get().flops(id))
     }
 
-    /// A share of the list's total as text, once the list was shown as a table.
+    /// The share of the list's total as text once the list was shown as a table, else -1.
     #[getter]
     fn self_cpu_percent<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.share(py, self.self_cpu_time_total(), |totals| totals.self_cpu)

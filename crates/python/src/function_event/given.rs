@@ -1,4 +1,4 @@
-//! What an event was given, and who called it.
+//! The inputs of an event and the stack it was called from.
 
 use mindprof_analyze::shown_frames;
 use mindprof_model::{StackId, StringId};
@@ -50,7 +50,7 @@ impl FunctionEvent {
 }
 
 impl FunctionEvent {
-    /// Walks the frames that are shown of the event's stack, innermost first.
+    /// Iterates over the shown frames of the event's stack, innermost first.
     pub(super) fn shown_frames(&self) -> impl Iterator<Item = StringId> {
         let stack = self
             .event()

@@ -1,8 +1,8 @@
-//! Which event it is, and how it hangs together with others.
+//! The identity of an event (ids, names, threads, devices) and its links to other events.
 
 #![expect(
     clippy::unused_self,
-    reason = "a getter takes it, also where it says the same of every event"
+    reason = "getters need `self`, even if the value is the same for all events"
 )]
 
 use mindprof_analyze::{FlowKind, FlowSide, Item, Keys, event_number};
@@ -32,7 +32,7 @@ impl FunctionEvent {
         Keys::text(item_name(self.store.get(), self.item))
     }
 
-    /// The name, also where one was set.
+    /// The name, including one that the user has set.
     #[getter(key)]
     fn key_text<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.getattr("name")

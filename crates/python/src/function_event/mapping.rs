@@ -1,8 +1,9 @@
-//! The event by `MindTorch` v2's keys: `event["name"]`, `"stack" in event`, `dict(event)`.
+//! The event as a mapping with `MindTorch` v2's keys: `event["name"]`, `"stack" in event`,
+//! `dict(event)`.
 //!
-//! Keys say what was recorded: what is set on an event changes its attributes alone. The views of
-//! a mapping are those of the Python class (`mindprof._results.event_keys`), which says the same of events
-//! that were made by hand.
+//! Items always come from the recording; values that a user sets change only attributes. The
+//! methods `keys`, `values`, `items` and `get` come from the Python class
+//! (`mindprof._results.event_keys`), which implements the same mapping for events made by hand.
 
 use mindprof_analyze::{Item, event_number};
 use mindprof_model::{Category, DeviceKind, InputsId, Nanos};
@@ -14,7 +15,7 @@ use pyo3::types::{PyIterator, PyList, PyString};
 use super::FunctionEvent;
 use crate::names::device_type;
 
-/// Every key, in the order in which they are walked.
+/// All keys, in iteration order.
 const KEYS: [&str; 14] = [
     "name",
     "kind",
@@ -32,7 +33,7 @@ const KEYS: [&str; 14] = [
     "cpu_memory_allocated_delta",
 ];
 
-/// How many of the keys every event has; the others are there where they were recorded.
+/// The number of leading keys that every event has. The others exist if their data was recorded.
 const ALWAYS: usize = 8;
 
 #[pymethods]
@@ -111,7 +112,7 @@ impl FunctionEvent {
         value.map(Some)
     }
 
-    /// Returns what the event is: an operator, a range of the user, or what a trace knows beside.
+    /// Returns the kind of the event in `MindTorch` v2's vocabulary.
     fn kind(&self) -> &'static str {
         let Some((_, event)) = self.recorded() else {
             return "memory";
@@ -130,7 +131,7 @@ impl FunctionEvent {
         self.store.get().analyzed.steps().at(moment)
     }
 
-    /// Returns the number that the system has for the thread.
+    /// Returns the system's id of the thread.
     fn thread_id(&self) -> u64 {
         let profile = self.analysis().profile();
         let thread = match self.item {
@@ -140,7 +141,8 @@ impl FunctionEvent {
         profile.threads()[thread.index()].native
     }
 
-    /// Returns what tells operators apart, and what joins a kernel and the call that asked for it.
+    /// Returns the id that distinguishes operators and connects a kernel with the call that
+    /// launched it.
     fn correlation_id(&self) -> Option<u32> {
         let (id, event) = self.recorded()?;
         let number = match event.category {

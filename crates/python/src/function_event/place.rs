@@ -1,4 +1,4 @@
-//! Where an event ran, as data frames say it.
+//! The place an event ran at (process, thread, stream, rank, step), as in data frames.
 
 use mindprof_analyze::Item;
 use mindprof_formats::Place;
