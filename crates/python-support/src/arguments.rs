@@ -14,10 +14,10 @@ use crate::gil_cell::GilCell;
 use crate::tensor_argument::TensorReader;
 use crate::tensor_input::TensorInput;
 
-/// Lists of numbers that are longer than this have no recorded value.
+/// The maximum length of a list of numbers whose values are recorded.
 pub const LONGEST_LIST: usize = 30;
 
-/// A buffer with more words than this is freed instead of being reused.
+/// The maximum number of words of a buffer that is kept for reuse.
 const MOST_HELD: usize = 4096;
 
 /// The buffer of the last operator. It is empty while an operator's inputs are being extracted, so
@@ -32,8 +32,8 @@ static SPARE: GilCell<Option<Box<Arguments>>> = GilCell::new(None);
 pub struct Arguments {
     encoder: InputsEncoder,
     tensors: TensorReader,
-    /// The class of the last input that was neither a number nor a list. Instances of one class are
-    /// never numbers at one time and tensors at another.
+    /// The class of the last input that was neither a number nor a list. Whether an object is a
+    /// number depends on its class alone.
     tensor_class: Option<Py<PyType>>,
 }
 
@@ -84,8 +84,8 @@ impl Arguments {
         Ok(())
     }
 
-    /// Adds a number, a list or a tensor by its value or shape. Any other object only takes a place
-    /// in the list.
+    /// Adds a number, a list or a tensor by its value or shape. Any other object becomes a
+    /// placeholder.
     ///
     /// # Errors
     /// As [`Arguments::with_operator`].

@@ -1,15 +1,11 @@
-//! The way from Python into the engine: releases the GIL, maps errors, lets Ctrl-C through.
+//! Calls from Python into the engine: releases the GIL, maps errors and delivers Ctrl-C.
 //!
-//! A thread that forks holds the GIL, so only code that runs without the GIL can be interrupted by
-//! a fork, possibly while it holds locks that no thread of the child would ever release. All such
-//! code runs inside [`enter`], and a fork waits until no thread is inside. User functions that the
-//! engine calls run outside, through [`leave`]: they may fork themselves, or wait for a thread that
-//! does.
+//! A thread that forks holds the GIL, so a fork can interrupt only code that runs without the GIL,
+//! possibly while it holds locks that no thread of the child would ever release. All such code runs
+//! inside of [`enter`], and a fork waits until no thread is inside. User functions that the engine
+//! calls run outside, through [`leave`], because they may fork or wait for a thread that does.
 
-#![expect(
-    unsafe_code,
-    reason = "the hooks around a fork are given to the C library"
-)]
+#![expect(unsafe_code, reason = "fork hooks are registered with the C library")]
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;

@@ -28,8 +28,8 @@ pub fn require_lock(py: Python<'_>) -> PyResult<()> {
         return Ok(());
     }
     Err(PyImportError::new_err(
-        "mindprof needs the interpreter's lock, which is switched off here\n\
-         hint: run without PYTHON_GIL=0 and -X gil=0, and the lock is switched on at import",
+        "mindprof needs the GIL, which is disabled in this interpreter\n\
+        hint: run without PYTHON_GIL=0 and -X gil=0, so that importing mindprof enables it",
     ))
 }
 

@@ -1,9 +1,9 @@
-//! Cells for what is looked up in Python once, such as interned attribute names.
+//! Caches for objects that are looked up in Python once, such as interned attribute names.
 //!
-//! A cell that one thread is filling while another thread forks stays half full in the child, where
-//! everyone who asks for it waits forever. Every module that owns such a cell therefore has a
-//! `prefill` function, and `mindprof._core` calls all of them while it is imported. A cell is never
-//! filled at its first use.
+//! If one thread is filling such a cell while another forks, the cell stays half filled in the
+//! child, and every access to it waits forever. Therefore every module that owns a cell has a
+//! function `prefill`, which `mindprof._core` calls while it is imported, and no cell is filled on
+//! first use.
 
 /// Declares a struct of interned Python strings and a cell that holds its only value.
 ///

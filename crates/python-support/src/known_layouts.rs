@@ -1,21 +1,23 @@
-//! A cache of sizes and strides by the identity of their tuples. A tensor usually returns the same
-//! two tuples in each operator, so that `tensor_argument` converts their numbers once.
+//! A cache of sizes and strides by the identity of their tuples.
+//!
+//! A tensor usually returns the same two tuple objects to every operator, so that `tensor_argument`
+//! converts their numbers once.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
 
-/// How many pairs of tuples are cached.
+/// The number of cached pairs of tuples.
 const REMEMBERED: usize = 8;
 
-/// Recent pairs of integer tuples, which are immutable. The cache owns them, so that no other
-/// object can get their address.
+/// The last pairs of integer tuples, which are immutable. The cache holds references to them, so
+/// that no other object can get the same address.
 #[derive(Default)]
 pub(crate) struct KnownLayouts {
     layouts: [Option<Layout>; REMEMBERED],
     next: usize,
 }
 
-/// A pair of tuples and its numbers.
+/// A pair of tuples with its converted numbers.
 struct Layout {
     shape: Py<PyTuple>,
     stride: Py<PyTuple>,
@@ -24,7 +26,7 @@ struct Layout {
 }
 
 impl KnownLayouts {
-    /// Returns the place of what a pair of objects tells, if it is known.
+    /// Returns the index of a pair of objects, if it is cached.
     pub(crate) fn find(
         &self,
         shape: &Bound<'_, PyAny>,
@@ -36,13 +38,13 @@ impl KnownLayouts {
         })
     }
 
-    /// Returns the sizes and strides at a place.
+    /// Returns the sizes and strides at an index.
     pub(crate) fn at(&self, place: usize) -> (&[usize], &[isize]) {
         let layout = self.layouts.get(place).and_then(Option::as_ref);
         layout.map_or((&[], &[]), |known| (&known.dims, &known.strides))
     }
 
-    /// Remembers what a pair of objects told, if it cannot change.
+    /// Caches the numbers of a pair of objects, if both are immutable.
     pub(crate) fn add(
         &mut self,
         (shape, stride): (&Bound<'_, PyAny>, &Bound<'_, PyAny>),
@@ -54,8 +56,8 @@ impl KnownLayouts {
         };
         let place = &mut self.layouts[self.next];
         self.next = (self.next + 1) % REMEMBERED;
-        // Its lists are filled anew, so that tensors whose tuples are made for each answer do not
-        // allocate.
+        // The vectors are reused, so that tensors that create new tuples for every access do not
+        // cause allocations.
         let old = place.take();
         let (mut known_dims, mut known_strides) =
             old.map_or_else(Default::default, |old| (old.dims, old.strides));
@@ -72,8 +74,8 @@ impl KnownLayouts {
     }
 }
 
-/// Returns a tuple whose items are plain whole numbers: an object that only counts as one may count
-/// as another one later.
+/// Returns a tuple if all its items are exact `int` objects. Other objects that convert to integers
+/// may convert to different ones later.
 fn fixed(value: &Bound<'_, PyAny>) -> Option<Py<PyTuple>> {
     let tuple = value.cast::<PyTuple>().ok()?;
     let mut items = tuple.iter_borrowed();

@@ -1,8 +1,8 @@
-//! Shared ground of the two halves of `mindprof._core`: the profiler's (`crates/python`) and the
+//! Shared parts of the two halves of `mindprof._core`: the profiler's (`crates/python`) and the
 //! embedded runtime's (`runtime/python`).
 //!
-//! It holds the rules for the GIL and for forks, the cells that are filled at import, and the
-//! extraction of operator arguments from Python. It knows neither of the two halves.
+//! The crate defines the rules for the GIL and for forks, the caches that are filled at import, and
+//! the extraction of operator arguments from Python. It depends on neither half.
 
 pub mod arguments;
 pub mod enter;

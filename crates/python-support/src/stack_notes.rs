@@ -1,12 +1,11 @@
-//! A hook around calls that leave Python for long: operators in them run without the GIL and find
-//! no frame to ask for their stack, so the caller's stack is noted before.
+//! A hook around calls that release the GIL for long, such as a backward pass.
 //!
-//! The profiler follows Python's calls and registers the hook; the embedded runtime walks its
-//! backward graph inside of it.
+//! Operators inside of such a call cannot read a Python frame, so the profiler notes the stack of
+//! the call before it begins. The profiler registers the hook, and the embedded runtime calls it.
 
 use std::sync::OnceLock;
 
-/// Calls the action it is given exactly once, with the stack of the calling thread noted.
+/// A function that calls its action exactly once, after noting the stack of the calling thread.
 pub type Around = fn(&mut dyn FnMut());
 
 static AROUND: OnceLock<Around> = OnceLock::new();

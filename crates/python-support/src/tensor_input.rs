@@ -1,5 +1,5 @@
 //! `TensorInput`: a framework's description of a tensor, validated and encoded once, so that
-//! operators need not read it again.
+//! operators need not read it each time.
 
 use mindprof_model::InputsEncoder;
 use pyo3::exceptions::PyValueError;
@@ -9,16 +9,16 @@ use pyo3::types::{PyString, PyTuple};
 use crate::named_argument::{instance, number};
 use crate::tensor_argument::{dense_strides, dtype_of_text};
 
-/// A tensor among the inputs of an operator, for frameworks whose own tensors tell less.
+/// A tensor among the inputs of an operator, for frameworks whose tensors lack these attributes.
 ///
-/// It cannot be changed, so an operator that is given it costs less than with any other tensor.
+/// It is immutable, so recording it costs less than recording any other tensor.
 ///
 /// Args:
-///     shape: Its sizes.
-///     dtype: The type of its elements, by torch's or numpy's name.
-///     strides: How many elements lie between neighbours, by dimension; dense if None.
+///     shape: The sizes.
+///     dtype: The type of the elements, by torch's or numpy's name.
+///     strides: The strides in elements, one per dimension, or None for a contiguous tensor.
 ///
-/// Raises `ValueError` if a size is below zero, or if there are more or fewer strides than sizes.
+/// Raises `ValueError` if a size is negative or the numbers of strides and sizes differ.
 #[pyclass(frozen, module = "mindprof._core")]
 pub struct TensorInput {
     #[pyo3(get)]
@@ -40,11 +40,11 @@ impl TensorInput {
         dtype: &Bound<'_, PyAny>,
         #[pyo3(from_py_with = steps)] strides: Option<Vec<isize>>,
     ) -> PyResult<Self> {
-        let dtype: &Bound<'_, PyString> = instance("dtype", "the name of a type", dtype)?;
+        let dtype: &Bound<'_, PyString> = instance("dtype", "the name of a dtype", dtype)?;
         let dims = shape.iter().map(|&size| {
             usize::try_from(size).map_err(|_| {
                 PyValueError::new_err(format!(
-                    "argument 'shape': expected sizes from 0 on, found {size}"
+                    "argument 'shape': expected non-negative sizes, found {size}"
                 ))
             })
         });
@@ -56,7 +56,7 @@ impl TensorInput {
         });
         if strides.len() != dims.len() {
             return Err(PyValueError::new_err(format!(
-                "argument 'strides': expected one for each of {} dimensions, found {}",
+                "argument 'strides': expected one per dimension ({}), found {}",
                 dims.len(),
                 strides.len()
             )));
@@ -81,11 +81,11 @@ impl TensorInput {
 }
 
 fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    number("shape", "sizes of 64 bits", value)
+    number("shape", "64-bit sizes", value)
 }
 
 fn steps(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<isize>>> {
-    number("strides", "numbers of 64 bits", value)
+    number("strides", "64-bit integers", value)
 }
 
 impl TensorInput {
