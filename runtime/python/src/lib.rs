@@ -46,8 +46,9 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(size::look_up_sizes, module)?)
 }
 
-/// Fills at import what `PyO3` would otherwise fill at first use, possibly in a forked child.
+/// Fills caches at import that `PyO3` would otherwise fill on first use, possibly in a forked
+/// child.
 pub fn prefill(py: Python<'_>) {
-    // Classes that are not exported are created together with their first instance.
+    // `PyO3` creates the type of a class that is not exported with its first instance.
     py.get_type::<tensor::GradientNode>();
 }

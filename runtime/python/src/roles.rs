@@ -1,7 +1,7 @@
 //! Reports the roles of the runtime's tensors to the recorder.
 //!
-//! The profiler walks modules and optimizers of any framework; it asks here whether an object is a
-//! tensor of the embedded runtime.
+//! The profiler walks the modules and optimizers of any framework, and asks these functions whether
+//! an object is a tensor of the embedded runtime.
 
 use mindprof_model::TensorRole;
 use mindprof_record::tensor_role;
@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 
 use crate::tensor::Tensor;
 
-/// Tells the recorder the role of a tensor. Returns whether `value` is a tensor of the runtime.
+/// Reports the role of a tensor to the recorder. Returns whether `value` is a tensor of the
+/// runtime.
 pub fn note_role(value: &Bound<'_, PyAny>, role: TensorRole) -> bool {
     let Ok(tensor) = value.cast::<Tensor>() else {
         return false;
@@ -18,8 +19,8 @@ pub fn note_role(value: &Bound<'_, PyAny>, role: TensorRole) -> bool {
     true
 }
 
-/// Tells the recorder of a parameter's gradient, if it has one. Returns whether `value` is a tensor
-/// of the runtime.
+/// Reports the gradient of a parameter to the recorder, if it has one. Returns whether `value` is a
+/// tensor of the runtime.
 pub fn note_gradient(value: &Bound<'_, PyAny>) -> bool {
     let Ok(parameter) = value.cast::<Tensor>() else {
         return false;

@@ -72,12 +72,12 @@ struct Counter {
 }
 
 impl Counter {
-    /// Takes a counter that a thread has given back, or appends a new one to the list.
+    /// Takes a counter that an ended thread has released, or appends a new one to the list.
     fn take() -> &'static Self {
         let mut next = &FIRST;
         while let Some(counter) = next.get() {
-            // Acquire: pairs with the release of the thread that gave the counter back, so that its
-            // last count is visible.
+            // Acquire: pairs with the release of the counter's previous owner, so that its last
+            // count is visible.
             if !counter.is_taken.swap(true, Ordering::Acquire) {
                 return counter;
             }
@@ -98,7 +98,7 @@ impl Counter {
     }
 }
 
-/// The counter of the current thread, given back when the thread ends.
+/// The counter of the current thread, released when the thread ends.
 struct Own(&'static Counter);
 
 impl Own {

@@ -9,7 +9,7 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
 use super::Tensor;
 use crate::error::Error;
 
-/// A Python number, which keeps its kind.
+/// A Python number that keeps its kind: integer, float or boolean.
 #[derive(Clone, Copy)]
 pub(crate) struct Number(pub(super) Scalar);
 

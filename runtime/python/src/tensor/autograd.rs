@@ -20,14 +20,13 @@ thread_local! {
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// Stores an exception until the engine returns, and returns the error that stands for it.
+/// Stores an exception until the engine returns, and returns the error that represents it.
 pub(super) fn keep_raised(error: PyErr) -> host::Error {
     RAISED.with(|raised| *raised.borrow_mut() = Some(error));
     host::Error::Callback
 }
 
-/// Runs the engine without the interpreter's lock, and re-raises the exception of a Python
-/// callback.
+/// Runs the engine without the GIL, and re-raises the exception of a Python callback.
 fn walk<T: Send>(py: Python<'_>, call: impl FnOnce() -> host::Result<T> + Send) -> PyResult<T> {
     let result = note_stack_around(|| enter(py, || call().map_err(Error::from)));
     match RAISED.with(|raised| raised.borrow_mut().take()) {
@@ -181,7 +180,7 @@ impl Tensor {
         })
     }
 
-    /// Accumulates the gradients of this tensor into all leaves that it depends on.
+    /// Accumulates the gradients of all leaves that this tensor depends on.
     #[pyo3(signature = (gradient = None, retain_graph = None, create_graph = false, inputs = None))]
     fn backward(
         &self,
@@ -249,7 +248,7 @@ fn refuse_graph(create_graph: bool) -> PyResult<()> {
     Ok(())
 }
 
-/// Accumulates the gradients of tensors into all leaves that they depend on.
+/// Accumulates the gradients of all leaves that the tensors depend on.
 #[pyfunction]
 #[pyo3(signature = (tensors, grad_tensors, retain_graph, create_graph))]
 pub(crate) fn backward(
@@ -316,7 +315,7 @@ pub(crate) fn set_grad_enabled(mode: bool) -> bool {
     host::set_grad_enabled(mode)
 }
 
-/// A handle that removes a hook.
+/// A handle that removes a gradient hook. `register_hook` returns it.
 #[pyclass(frozen, name = "RemovableHandle", module = "mindtorch_v2")]
 pub(crate) struct HookHandle {
     remove: Box<dyn Fn() + Send + Sync>,

@@ -184,7 +184,7 @@ pub(crate) fn manual_seed(seed: i64) {
     host::manual_seed(seed as u64);
 }
 
-/// Returns the bytes of all live storages.
+/// Returns the total size of all live storages in bytes.
 #[pyfunction]
 #[pyo3(name = "_live_bytes")]
 pub(crate) fn live_bytes() -> usize {
@@ -260,7 +260,7 @@ pub(crate) fn as_tensor<'py>(
     Ok(Bound::new(data.py(), wrap(made)?)?.into_any())
 }
 
-/// Numbers collected from Python, and the dtype that a tensor of them has.
+/// Numbers collected from Python, and the dtype of a tensor made of them.
 struct Numbers {
     elements: Elements,
     sizes: Vec<i64>,
@@ -304,7 +304,7 @@ fn to_i64(number: Scalar) -> i64 {
     }
 }
 
-/// The maximum nesting depth of sequences, which stops at objects that contain themselves.
+/// The maximum nesting depth of sequences, so that objects that contain themselves are rejected.
 const DEEPEST: usize = 64;
 
 /// The numbers of nested sequences. The first path down determines the sizes, and all others must

@@ -114,8 +114,7 @@ impl Device {
     pub(super) const CPU: Self = Self { index: None };
 }
 
-/// A device argument. The CPU is the only device, so parsing the argument is all there is to do
-/// with it.
+/// A device argument. The CPU is the only device, so the argument is only validated.
 pub(crate) struct DeviceArgument {
     index: Option<i64>,
 }

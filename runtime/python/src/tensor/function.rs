@@ -11,14 +11,15 @@ use mindprof_python_support::arguments::Arguments;
 use mindprof_python_support::enter::leave;
 use mindprof_record::{Name, NameKind, OpenScope, is_recording, open_with};
 
-/// A custom function whose forward is running and whose node does not exist yet.
+/// A call of a custom function whose autograd node does not exist yet.
 ///
-/// Python creates it from the arguments and hands it to `finish_function`.
+/// Python creates it from the arguments and passes it to `finish_function`, which runs the forward
+/// method.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct FunctionNode {
     operands: Vec<host::Tensor>,
     places: Vec<Option<usize>>,
-    /// The arguments in recorded form; empty while nothing is recording.
+    /// The encoded arguments, empty if nothing is recording.
     inputs: Arguments,
 }
 
@@ -51,7 +52,7 @@ impl FunctionNode {
     }
 }
 
-/// Converts the arguments into recorded form: tensors, numbers and absent values.
+/// Encodes the tensors, numbers and absent values among the arguments.
 fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
     let mut kept = Arguments::default();
     if !is_recording() {
@@ -69,10 +70,10 @@ fn recorded_inputs(arguments: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
     Ok(kept)
 }
 
-/// Runs the forward method untracked, in a scope with the function's name, and attaches a node to
-/// its results.
+/// Runs the forward method without tracking, in a scope with the function's name, and attaches an
+/// autograd node to its results.
 ///
-/// `backward` receives the gradients of the results and returns those of all arguments.
+/// `backward` receives the gradients of the results and returns the gradients of all arguments.
 #[pyfunction]
 pub(crate) fn finish_function<'py>(
     node: &FunctionNode,

@@ -90,7 +90,7 @@ impl Tensor {
     }
 }
 
-/// Returns the mask if the index consists of nothing else.
+/// Returns the mask if it is the whole index.
 fn only_mask(index: &Bound<'_, PyAny>) -> Option<host::Tensor> {
     let sole = match index.cast::<PyTuple>() {
         Ok(tuple) if tuple.len() == 1 => tuple.get_item(0).ok()?,
@@ -106,8 +106,8 @@ fn indexed_once(tensor: &host::Tensor, place: i64) -> host::Result<host::Tensor>
     tensor.select(0, place)
 }
 
-/// Checks an integer index and reports errors as indexing does. Unlike `select`, it names the
-/// dimension of the whole tensor.
+/// Checks an integer index. Unlike those of `select`, error messages name the dimension of the
+/// original tensor.
 fn check_place(
     tensor: &host::Tensor,
     [dimension, whole]: [usize; 2],

@@ -1,4 +1,4 @@
-//! The Python binding of the embedded runtime's tensors, one file per subject.
+//! The Python bindings of the embedded runtime's tensors, one file per subject.
 //!
 //! `mindtorch_v2` re-exports these classes and functions under torch's names.
 

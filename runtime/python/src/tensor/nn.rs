@@ -160,7 +160,7 @@ fn stride_or(stride: Option<&Dims>, kernel: [i64; 2]) -> PyResult<[i64; 2]> {
     }
 }
 
-/// Returns the averages of as many regions as requested; `None` keeps a size.
+/// Averages images over a grid of `output_size` regions. A `None` keeps the size of the input.
 #[pyfunction]
 pub(crate) fn adaptive_avg_pool2d(
     input: &Tensor,
@@ -218,7 +218,7 @@ pub(crate) fn layer_norm(
     wrap(input.0.layer_norm(&normalized_shape, weight, bias, eps))
 }
 
-/// Looks up rows of a table.
+/// Looks up rows of an embedding table by index.
 #[pyfunction]
 #[pyo3(signature = (input, weight, padding_idx = None))]
 pub(crate) fn embedding(
@@ -259,7 +259,7 @@ pub(crate) fn dropout(input: &Tensor, p: f64, training: bool) -> PyResult<Tensor
     wrap(input.0.dropout(p, training))
 }
 
-/// Returns the squared differences to a target.
+/// Returns the squared differences to a target, reduced to their mean by default.
 #[pyfunction]
 #[pyo3(signature = (input, target, reduction = "mean"))]
 pub(crate) fn mse_loss(input: &Tensor, target: &Tensor, reduction: &str) -> PyResult<Tensor> {
@@ -347,7 +347,7 @@ pub(crate) fn cross_entropy(
     wrap(input.0.cross_entropy(&target.0, &options))
 }
 
-/// Returns the values weighted by how well the keys match the queries.
+/// Returns the attention: the values, weighted by how well the keys match the queries.
 #[pyfunction]
 #[pyo3(signature = (query, key, value, attn_mask = None, dropout_p = 0.0, is_causal = false, scale = None))]
 pub(crate) fn scaled_dot_product_attention(

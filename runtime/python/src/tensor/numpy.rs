@@ -1,4 +1,5 @@
-//! Zero-copy exchange with numpy, in both directions. numpy is imported on first use.
+//! Exchange of elements with numpy in both directions, without copying. numpy is imported on first
+//! use.
 #![expect(unsafe_code, reason = "tensors share the memory of numpy arrays")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +66,8 @@ fn type_text(dtype: host::DType) -> PyResult<&'static str> {
     })
 }
 
-/// Creates a tensor that shares the elements of a numpy array and keeps the array alive.
+/// Creates a tensor that shares the elements of a numpy array and keeps the array alive. An array
+/// that is not aligned is copied.
 #[pyfunction]
 pub(crate) fn from_numpy(ndarray: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     let py = ndarray.py();
@@ -116,7 +118,7 @@ fn type_name<'py>(value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 fn warn_if_read_only(array: &Bound<'_, PyAny>) -> PyResult<()> {
     static WARNED: AtomicBool = AtomicBool::new(false);
     let writeable: bool = array.getattr("flags")?.getattr("writeable")?.extract()?;
-    // Relaxed: the flag orders nothing.
+    // Relaxed: no other data is published through this flag.
     if writeable || WARNED.swap(true, Ordering::Relaxed) {
         return Ok(());
     }
