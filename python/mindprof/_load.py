@@ -116,7 +116,7 @@ class LoadedProfile(SharedResults):
         *,
         process: int | None = None,
     ) -> None:
-        """Writes the memory in use over time. A trace does not say what the memory was for.
+        """Writes the memory in use over time. A trace does not record its categories.
 
         The suffix of the path selects the format: `.html` for a page with a chart, `raw.json.gz`
         for one row per change, anything else for the sizes over time. `.gz` compresses the file.

@@ -86,7 +86,7 @@ pub enum Input<'a> {
         dtype: DType,
         /// Its sizes.
         dims: &'a [u64],
-        /// Its strides in elements: as many as dims, or none if it has no strides, such as a sparse
+        /// Its strides in elements, one per dimension. Empty if it has no strides, such as a sparse
         /// tensor.
         strides: &'a [u64],
         /// Its storage offset in elements, if that was recorded, otherwise zero.

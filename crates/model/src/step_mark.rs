@@ -28,7 +28,7 @@ impl StepMark {
         metadata.set(KEY, format!("[{}]", pairs.collect::<Vec<_>>().join(",")));
     }
 
-    /// Reads the marks from metadata. Returns none if the entry is missing or malformed.
+    /// Reads the marks from metadata. Returns an empty list if the entry is missing or malformed.
     pub fn read(metadata: &Metadata) -> Vec<Self> {
         let text = metadata.get(KEY).unwrap_or_default();
         Self::parse(text).unwrap_or_default()

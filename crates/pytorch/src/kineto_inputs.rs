@@ -157,12 +157,12 @@ struct Nested {
 }
 
 impl Nested {
-    /// Returns the numbers of one tensor; none if it holds those of a list.
+    /// Returns the numbers of one tensor, or an empty slice if it holds those of a list.
     fn one(&self) -> &[i64] {
         if self.kind != 0 {
             return &[];
         }
-        // SAFETY: the index of the variant says that it holds a live vector of numbers.
+        // SAFETY: the index of the variant is 0, so torch stores a live vector of numbers here.
         unsafe {
             slice(
                 self.begin.cast(),
@@ -171,13 +171,13 @@ impl Nested {
         }
     }
 
-    /// Returns the numbers of each tensor of a list; none if it holds those of one tensor.
+    /// Returns the numbers of each tensor of a list, or an empty slice if it holds one tensor.
     fn each(&self) -> &[Numbers] {
         if self.kind != 1 {
             return &[];
         }
         let bytes = self.end as usize - self.begin as usize;
-        // SAFETY: the index of the variant says that it holds a live vector of vectors.
+        // SAFETY: the index of the variant is 1, so torch stores a live vector of vectors here.
         unsafe { slice(self.begin.cast(), bytes / size_of::<Numbers>()) }
     }
 }

@@ -158,8 +158,9 @@ impl ThreadCapture {
         capture
     }
 
-    /// Removes open scopes that have a record too. That record is either the last of the `before`
-    /// records that preceded the snapshot, whose scope was still to be popped, or a later one.
+    /// Removes open scopes that also have a record. Such a record is either the last of the
+    /// `before` records that preceded the snapshot, whose scope was still to be popped, or a later
+    /// one.
     fn forget_closed(&mut self, before: usize) {
         if self.open.entries.is_empty() {
             return;

@@ -53,7 +53,7 @@ impl Chunk {
     ///
     /// # Safety
     /// Only one thread at a time may call this: the owner of the buffer that holds the chunk or,
-    /// for the chunk of scopes that end on other threads, whoever holds the buffer's lock.
+    /// for the chunk of scopes that end on other threads, the thread that holds the buffer's lock.
     #[inline]
     pub(crate) unsafe fn push(&self, record: Record) -> bool {
         // Relaxed: the caller alone writes the length, so it reads its own value.
@@ -64,7 +64,7 @@ impl Chunk {
         // SAFETY: `len` is below the capacity, readers only touch slots below the published length,
         // and the caller guarantees that no other thread pushes.
         unsafe { self.slots.write(len, record) };
-        // Release: pairs with the acquire in `len`, so that whoever sees this length sees the
+        // Release: pairs with the acquire in `len`, so that a reader of this length sees the
         // record.
         self.len.store(len + 1, Ordering::Release);
         true

@@ -171,9 +171,9 @@ impl Scale {
     }
 }
 
-/// The time axis of a profile, from [`Capture::axis`](crate::Capture::axis). It places moments of
-/// the recorder's clock and of the wall clock on the profile's time, for sources that bring times
-/// of their own.
+/// The time axis of a profile, from [`Capture::axis`](crate::Capture::axis). It converts moments of
+/// the recorder's clock and of the wall clock to the profile's time, for sources that use other
+/// clocks.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeAxis {
     pub(crate) scale: Scale,

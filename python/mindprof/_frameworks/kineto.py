@@ -296,7 +296,7 @@ def _let_go(own: Collection) -> None:
 
 
 def _tell_end(torch: ModuleType) -> None:
-    """Tells torch that recording has ended, if neither we nor torch's profiler record."""
+    """Notifies torch of the end of recording, if neither we nor torch's profiler record."""
     if not _core.is_profiling() and not torch.autograd._profiler_enabled():
         tell_torch(torch, is_profiling=False)
 

@@ -101,8 +101,8 @@ def _add(session: _core.Session) -> None:
 
 def _let_go() -> None:
     """Restores torch, if the dropped recording was the last one."""
-    # A finalizer may run anywhere, so it must not wait for the lock. Whoever holds it is starting
-    # or stopping a recording, and leaves torch in the right state.
+    # A finalizer may run anywhere, so it must not wait for the lock. The thread that holds it is
+    # starting or stopping a recording, and leaves torch in the right state.
     if not changes.acquire(blocking=False):
         return
     try:

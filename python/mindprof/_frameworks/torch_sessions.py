@@ -84,7 +84,7 @@ def collection_of(session: _core.Session) -> Collection | None:
 
 
 def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
-    """Tells torch's own code, such as compiled graphs, whether to record its ranges."""
+    """Notifies torch's own code, such as compiled graphs, whether to record its ranges."""
     name = "_run_on_profiler_start" if is_profiling else "_run_on_profiler_stop"
     tell = getattr(torch.autograd.profiler, name, None)
     if tell is not None:
@@ -92,7 +92,7 @@ def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
 
 
 def _forget() -> None:
-    """Forgets the parent's recordings in a forked child, and tells torch that none is running."""
+    """Forgets the parent's recordings in a forked child, and notifies torch that none runs."""
     # A thread that the child does not have may hold the lock.
     changes._at_fork_reinit()  # type: ignore[attr-defined]
     torch = sys.modules.get("torch")

@@ -54,7 +54,7 @@ Steps = list[Callable[[], None]]
 
 
 def steps(profiler: object, before: ProfilerAction, after: ProfilerAction | None) -> Steps:
-    """Returns the calls for a transition, in order; none if it is not in the table."""
+    """Returns the calls for a transition, in order. Empty if it is not in the table."""
     found: Steps = [getattr(profiler, name) for name in TRANSITIONS.get((before, after), ())]
     if after is not None and (before, after) in INCORRECT:
         text = f"Incorrect schedule: {before.name} followed by {after.name}"
