@@ -133,7 +133,7 @@ impl Events {
     /// Returns the dict of attributes that a user sets on an item, and marks the store as changed.
     pub(crate) fn change_mut<'py>(&self, py: Python<'py>, key: ItemKey) -> Bound<'py, PyDict> {
         self.is_changed.store(true, Ordering::Relaxed);
-        // Created before the lock is taken: that can run the collector, which takes the lock too.
+        // Created before the lock is taken: that can run the collector, which needs the lock.
         let new = PyDict::new(py).unbind();
         let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         changes.entry(key).or_insert(new).bind(py).clone()

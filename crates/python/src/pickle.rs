@@ -62,7 +62,7 @@ pub(crate) fn event_at<'py>(
     };
     if index as usize >= count {
         return Err(PyValueError::new_err(format!(
-            "invalid pickle: event {index} of a profile with {count} events"
+            "invalid pickle: event {index} is out of range, the profile has {count}"
         )));
     }
     let item = if is_memory {

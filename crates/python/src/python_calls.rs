@@ -390,7 +390,8 @@ unsafe extern "C" fn on_event(
     argument: *mut PyObject,
 ) -> c_int {
     // SAFETY: the interpreter calls hooks with the GIL held and with the running frame; `argument`
-    // is null or, for calls of C functions, that function. Both stay alive during the call.
+    // is null or an object, which is the function if a C function is called. Both stay alive during
+    // the call.
     let (py, frame, function) = unsafe {
         let py = Python::assume_attached();
         let function = Borrowed::from_ptr_or_opt(py, argument);

@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::needless_pass_by_value,
-    reason = "what is extracted from Python is owned by the function it is extracted for"
+    reason = "PyO3 extracts arguments into owned values"
 )]
 
 use std::cmp::Reverse;

@@ -107,7 +107,7 @@ impl RecordFunction {
 
     #[expect(
         unused_variables,
-        reason = "what a context manager is given; the names are part of torch's signature"
+        reason = "a context manager receives them, and their names are part of torch's signature"
     )]
     fn __exit__(
         &self,

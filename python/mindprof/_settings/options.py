@@ -70,7 +70,9 @@ class SessionOptions:
 
 def needs_shapes(record_shapes: bool, with_flops: bool) -> bool:
     """Returns whether shapes are recorded: if requested, and always for FLOPs, which need them."""
-    return record_shapes | with_flops
+    # In place, so that a flag of a wrong type fails with torch's message.
+    record_shapes |= with_flops
+    return record_shapes
 
 
 def checked_count(name: str, value: object, unit: str) -> int:

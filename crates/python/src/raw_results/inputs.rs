@@ -51,7 +51,7 @@ impl<'py> RawInputs<'py> {
         })
     }
 
-    /// Encodes them.
+    /// Encodes the inputs for a part.
     pub(super) fn encode(&self, inputs: &mut InputsEncoder) -> PyResult<()> {
         for (index, dims) in self.dims.iter().enumerate() {
             let kind = self.types.get(index).map_or("", String::as_str);
@@ -81,7 +81,7 @@ impl<'py> RawInputs<'py> {
         Ok(())
     }
 
-    /// Encodes a list of tensors, whose types torch does not tell.
+    /// Encodes a list of tensors. torch does not report their dtypes.
     fn encode_list(&self, index: usize, inputs: &mut InputsEncoder) -> PyResult<()> {
         let items = |lists: &[Bound<'py, PyAny>]| match lists.get(index) {
             Some(list) => list.extract::<Vec<Bound<'py, PyAny>>>(),

@@ -1,7 +1,7 @@
 //! Finds the results that Python holds in torch's memory, and reads them there.
 //!
-//! The layout of that memory is learnt once, from a small result that Python's accessors describe
-//! too. Until then, and for inputs that memory does not tell, the accessors are used.
+//! The layout of that memory is learnt once, from a small result that is also read through Python's
+//! accessors. Until then, and for inputs that cannot be read from memory, the accessors are used.
 
 use std::cell::OnceCell;
 use std::sync::OnceLock;

@@ -227,7 +227,7 @@ pub(crate) fn elu(input: &Tensor, alpha: Number) -> PyResult<Tensor> {
     wrap(input.0.curve(Curve::Elu(alpha.0)))
 }
 
-/// Applies a smooth approximation of ReLU, linear above the threshold.
+/// Applies a smooth approximation of `ReLU`, linear above the threshold.
 #[pyfunction]
 #[pyo3(signature = (input, beta = Number(Scalar::Int(1)), threshold = Number(Scalar::Int(20))))]
 pub(crate) fn softplus(input: &Tensor, beta: Number, threshold: Number) -> PyResult<Tensor> {

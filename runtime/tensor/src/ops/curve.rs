@@ -45,7 +45,7 @@ pub enum Curve {
     Elu(Scalar),
     /// The exponential minus one.
     Expm1,
-    /// Leaky ReLU, with its slope for negative inputs.
+    /// Leaky `ReLU`, with its slope for negative inputs.
     LeakyRelu(Scalar),
     /// The natural logarithm of one plus the element.
     Log1p,
