@@ -59,9 +59,7 @@ def test_an_interpreter_without_its_lock_is_refused(is_enabled: bool) -> None:
         assert (done.returncode, done.stderr) == (0, "")
     else:
         assert done.returncode == 1
-        told = (
-            "ImportError: mindprof needs the GIL, which is disabled in this interpreter\nhint: "
-        )
+        told = "ImportError: mindprof needs the GIL, which is disabled in this interpreter\nhint: "
         assert told in done.stderr
 
 
