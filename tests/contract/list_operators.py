@@ -57,7 +57,7 @@ def section() -> str:
         f"""
 Every function, method and `nn.functional` of the runtime is held against torch, both ways:
 {names} names by {len(known)} calls, with name, parent, order and shapes of each operator
-(`tests/contract`, `goldens/operators.json`). Of {len(known) - len(rows)} calls they are torch's;
+(`tests/contract`, `goldens/operators.json`). In {len(known) - len(rows)} calls they are torch's;
 {len(rows)} differ and are listed. Operators that were compared:
 {wrapped(operators)}
 
