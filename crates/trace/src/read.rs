@@ -16,6 +16,9 @@ use crate::readers::reader_of;
 use crate::reading::Reading;
 use crate::scan::Source;
 
+/// The number of bytes that readers see when they are asked whether they recognize an input.
+const HEAD_BYTES: usize = 64;
+
 /// Reads a trace file, which may be compressed.
 ///
 /// # Errors
@@ -64,6 +67,12 @@ pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Readin
 /// Reads a trace from `input`, which has `total` bytes, or zero if the size is unknown.
 fn read_from(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<Reading> {
     let mut source = Source::open(input, total, options)?;
+    source.fill(HEAD_BYTES)?;
+    // The bytes are offered as they are first, because a binary format may begin with a byte that
+    // is white space in text.
+    if let Some(reader) = reader_of(source.window()) {
+        return reader.read(source, options)?.into_reading();
+    }
     source.pass_mark()?;
     if source.peek()?.is_none() {
         return Err(Error::Empty);

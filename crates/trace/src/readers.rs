@@ -1,6 +1,7 @@
 //! The table of readers: which input formats there are, and which one an input is in.
 //!
-//! A new input format is a module that implements [`Reader`], and one more entry in [`READERS`].
+//! A new input format is a module in the folder `readers` that implements [`Reader`], and one more
+//! entry in [`READERS`]; the reader of Chrome traces is in `chrome`.
 
 use crate::chrome::ChromeReader;
 use crate::error::Result;
@@ -13,8 +14,9 @@ use crate::scan::Source;
 /// Implementors know the format and the model, and nothing about analysis: they turn bytes into a
 /// [`mindprof_model::Part`].
 pub(crate) trait Reader: Sync {
-    /// Returns whether an input that begins with these bytes, decompressed and without leading
-    /// white space, is in this format. `head` has at least one byte.
+    /// Returns whether an input that begins with these bytes, after decompression, is in this
+    /// format. If no reader recognizes an input, all of them are asked again about the text behind a
+    /// byte order mark and leading white space.
     fn recognizes(&self, head: &[u8]) -> bool;
 
     /// Reads the whole input.

@@ -302,7 +302,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Args, Command};
+    use crate::args::Args;
+    use crate::commands::Command;
 
     fn parsed(arguments: &[&str]) -> TableArgs {
         let program = ["mindprof", "table", "t"].iter().chain(arguments);

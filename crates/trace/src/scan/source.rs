@@ -140,9 +140,18 @@ impl<'a> Source<'a> {
         self.passed += bytes as u64;
     }
 
+    /// Extends the window to at least `bytes`, unless the input is shorter.
+    ///
+    /// # Errors
+    /// As [`Self::more`].
+    pub(crate) fn fill(&mut self, bytes: usize) -> Result<()> {
+        while self.window().len() < bytes && self.more()? {}
+        Ok(())
+    }
+
     /// Passes a byte order mark at the start of the text.
     pub(crate) fn pass_mark(&mut self) -> Result<()> {
-        while self.window().len() < BYTE_ORDER_MARK.len() && self.more()? {}
+        self.fill(BYTE_ORDER_MARK.len())?;
         if self.window().starts_with(&BYTE_ORDER_MARK) {
             self.pass(BYTE_ORDER_MARK.len());
             self.place.column = 1;

@@ -1,0 +1,81 @@
+//! The commands, in the order of `mindprof --help`.
+//!
+//! Each command is a module of its own: its arguments as a clap struct, and a `run` function.
+
+use clap::Subcommand;
+
+use crate::failure::Outcome;
+
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod diff;
+pub(crate) mod info;
+pub(crate) mod man;
+pub(crate) mod memory;
+pub(crate) mod run;
+pub(crate) mod slim;
+pub(crate) mod stacks;
+pub(crate) mod table;
+pub(crate) mod verify;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Profile an unmodified Python program.
+    Run(run::RunArgs),
+    /// Print a table of operators and their times.
+    Table(table::TableArgs),
+    /// Print time by call stack, or draw a flame graph.
+    Stacks(stacks::StacksArgs),
+    /// Print peak memory and its owners, or write a timeline.
+    Memory(memory::MemoryArgs),
+    /// Print the steps, threads, devices and metadata of a trace.
+    Info(info::InfoArgs),
+    /// Compare two traces row by row.
+    Diff(diff::DiffArgs),
+    /// Cut a trace down to some steps, threads or a size.
+    Slim(slim::SlimArgs),
+    /// Convert a trace to another format.
+    Convert(convert::ConvertArgs),
+    /// Check a trace for faults.
+    Verify(verify::VerifyArgs),
+    /// Print shell completions.
+    Completions(completions::CompletionsArgs),
+    /// Print the manual page of the program or of a command.
+    Man(man::ManArgs),
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) fn run(&self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Run(args) => run::run(args),
+            Self::Table(args) => table::run(args),
+            Self::Stacks(args) => stacks::run(args),
+            Self::Memory(args) => memory::run(args),
+            Self::Info(args) => info::run(args),
+            Self::Diff(args) => diff::run(args),
+            Self::Slim(args) => slim::run(args),
+            Self::Convert(args) => convert::run(args),
+            Self::Verify(args) => verify::run(args),
+            Self::Completions(args) => completions::run(args),
+            Self::Man(args) => man::run(args),
+        }
+    }
+
+    /// Returns the exit code for a failure of the command.
+    pub(crate) fn failure_code(&self) -> u8 {
+        match self {
+            // These two report a finding with code 1, so a failure needs another.
+            Self::Verify(_) | Self::Diff(_) => 2,
+            Self::Run(_)
+            | Self::Table(_)
+            | Self::Stacks(_)
+            | Self::Memory(_)
+            | Self::Info(_)
+            | Self::Slim(_)
+            | Self::Convert(_)
+            | Self::Completions(_)
+            | Self::Man(_) => 1,
+        }
+    }
+}
