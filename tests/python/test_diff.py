@@ -180,3 +180,19 @@ def test_a_verdict_checks_its_limit() -> None:
             found.verdict(limit)
     with pytest.raises(ValueError, match="fail_on should be one of: total, row"):
         found.verdict(0, fail_on="rows")  # type: ignore[arg-type]
+
+
+def test_what_changed_follows_the_measure(tmp_path: Path) -> None:
+    before = write(tmp_path / "before.json", [("aten::mm", 100), ("aten::add", 5)])
+    after = write(tmp_path / "after.json", [("aten::mm", 120), ("aten::add", 5)])
+    by_time = mindprof.diff(before, after)
+    assert bool(by_time)
+    assert {row.key: row.state for row in by_time.rows} == {
+        "aten::mm": "changed",
+        "aten::add": "same",
+    }
+    by_count = mindprof.diff(before, after, measure="count")
+    assert not by_count
+    assert {row.state for row in by_count.rows} == {"same"}
+    assert by_count.table().startswith("No change of counts.\n")
+    assert '"changed"' not in by_count.to_json()

@@ -86,7 +86,7 @@ def test_what_was_there_before_is_not_known(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     told = subprocess.check_output(command, env=environment, text=True)
     assert " MB as far as known, " in told or " B as far as known, " in told
-    assert "as far as known: blocks of before the window count to its end" in told
+    assert "as far as known: blocks from before the window are counted to its end" in told
     assert "the trace does not tell what was in use before" in told
 
 

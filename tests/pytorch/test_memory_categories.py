@@ -171,7 +171,7 @@ def test_what_operators_wrote_to_is_torchs(use: Callable[[Any, Any, Any], None])
     assert compare(known) - {None}
 
 
-TABLE = Path(__file__).parents[2] / "crates/analyze/src/memory_timeline/out_overloads.txt"
+TABLE = Path(__file__).parents[2] / "crates/analyze/src/memory/memory_timeline/out_overloads.txt"
 # Of makers of devices, which nobody calls; and those that are like the comparison of two tensors.
 NOT_TOLD = re.compile("mkldnn|miopen|cudnn|mps|fbgemm")
 UNCLEAR = {(2, 1, "max"), (2, 1, "min"), (2, 1, "set")}

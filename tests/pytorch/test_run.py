@@ -266,7 +266,7 @@ def test_steps_are_no_calls_that_take_time_from_others(tmp_path: Path) -> None:
     done = run(tmp_path, LOADING, "--active", "3", "--repeat", "0")
     assert done.returncode == 0, done.stderr
     assert "3 optimizer steps: " in done.stderr
-    assert "--wait 1 leaves it" in done.stderr
+    assert "skip it and the imports with --wait 1" in done.stderr
     # Eight steps are two windows of three, and one of two.
     assert "the window has 2 of 3 requested optimizer steps" in done.stderr
     for number, steps in ((1, 3), (2, 3), (3, 2)):

@@ -181,9 +181,20 @@ impl Diff {
         }
     }
 
-    /// Returns whether counts and times are the same in both profiles.
+    /// Returns whether no row changed by the measure of the comparison.
     pub fn is_none(&self) -> bool {
-        self.rows.iter().all(Change::is_none)
+        !self.rows.iter().any(|row| self.is_changed(row))
+    }
+
+    /// Returns whether a row changed, is new or is gone: by its count if counts are compared,
+    /// otherwise by its count or its times.
+    pub fn is_changed(&self, row: &Change) -> bool {
+        match self.measure {
+            Measure::Count => {
+                row.difference(Measure::Count) != 0 || row.before.is_some() != row.after.is_some()
+            }
+            Measure::SelfTime | Measure::TotalTime => !row.is_none(),
+        }
     }
 
     /// Returns the relative growth of the whole, for example 0.05 for five percent. CPU time and

@@ -36,11 +36,11 @@ pub const fn measure_name(measure: Measure) -> &'static str {
 }
 
 /// Returns the state of a row: `new`, `gone`, `changed` or `same`.
-pub fn change_state(row: &Change) -> &'static str {
+pub fn change_state(diff: &Diff, row: &Change) -> &'static str {
     match (&row.before, &row.after) {
         (None, _) => "new",
         (_, None) => "gone",
-        (Some(_), Some(_)) if row.is_none() => "same",
+        (Some(_), Some(_)) if !diff.is_changed(row) => "same",
         (Some(_), Some(_)) => "changed",
     }
 }
@@ -108,7 +108,7 @@ impl<'a> RowDocument<'a> {
             input_shapes: row.shapes.as_deref(),
             device: row.device.name(),
             is_user_annotation: row.is_annotation,
-            state: change_state(row),
+            state: change_state(diff, row),
             before: side(&row.before),
             after: side(&row.after),
             change: SideDocument {

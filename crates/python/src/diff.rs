@@ -162,7 +162,7 @@ impl Diff {
         dict.set_item("input_shapes", &row.shapes)?;
         dict.set_item("device", device_name(row.device))?;
         dict.set_item("is_user_annotation", row.is_annotation)?;
-        dict.set_item("state", change_state(row))?;
+        dict.set_item("state", change_state(&self.diff, row))?;
         for (side, sums) in [("before", &row.before), ("after", &row.after)] {
             let (count, own, total) = sums.map_or((0, 0.0, 0.0), |sums| values(&sums, row.device));
             dict.set_item(format!("count_{side}"), count)?;

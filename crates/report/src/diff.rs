@@ -45,12 +45,18 @@ pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
     let changed: Vec<&Change> = diff
         .rows
         .iter()
-        .filter(|row| has_changed(diff, row))
+        .filter(|row| diff.is_changed(row))
         .collect();
     let shown = &changed[..changed.len().min(layout.row_limit.unwrap_or(usize::MAX))];
     let mut text = String::new();
     if changed.is_empty() {
-        push_line(&mut text, "No change.");
+        push_line(
+            &mut text,
+            match diff.measure {
+                Measure::Count => "No change of counts.",
+                Measure::SelfTime | Measure::TotalTime => "No change.",
+            },
+        );
     } else if !shown.is_empty() {
         text = fitting_grid(diff, shown, layout);
         let more = changed.len() - shown.len();
@@ -63,13 +69,6 @@ pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
     }
     push_totals(&mut text, diff, changed.len(), layout.max_width);
     text
-}
-
-fn has_changed(diff: &Diff, row: &Change) -> bool {
-    match diff.measure {
-        Measure::Count => row.difference(Measure::Count) != 0,
-        Measure::SelfTime | Measure::TotalTime => !row.is_none(),
-    }
 }
 
 /// One column: its header, its alignment, its kind and the function that makes a cell.

@@ -93,7 +93,10 @@ pub fn run_hints(report: &RunReport, options: RunOptions) -> Vec<String> {
     hints.extend(findings.map(|finding| wait_hint(finding, report.waits.has_workers)));
     let imported = report.recorded.saturating_sub(report.rest);
     let is_much = imported.0 as f64 > MUCH * report.recorded.0 as f64;
-    if options.has_schedule && is_much {
+    let has_steps = report.steps.count() > 0;
+    if options.has_schedule && !has_steps {
+        hints.push("no optimizer step was recorded: record the whole run without --active".into());
+    } else if options.has_schedule && is_much {
         hints.push(
             "the first step begins with the program: skip it and the imports with --wait 1".into(),
         );
