@@ -151,3 +151,58 @@ def test_steps_are_the_same(run: Run) -> None:
 def test_a_run_as_a_whole_has_all_its_steps(marked: Run) -> None:
     assert len(marked.json("info", marked.trace)["steps"]) == STEPS
     assert f"Steps: {STEPS}\n" in marked.mindprof("info", marked.trace)
+
+
+def test_a_program_without_operators_has_its_python_functions(tmp_path: Path) -> None:
+    program = "import time\ndef work():\n    time.sleep(0.01)\nfor _ in range(3):\n    work()\n"
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    words = [*MINDPROF, "run", "-q", "-o", "out", "program.py"]
+    subprocess.run(words, cwd=tmp_path, capture_output=True, check=True)
+    trace = tmp_path / "out/trace.json.gz"
+    done = subprocess.run([*MINDPROF, "table", trace, "--json"], capture_output=True, check=True)
+    table = json.loads(done.stdout)
+    rows = mindprof.load(trace).key_averages()
+    assert {row.key for row in rows} == {row["key"] for row in table["rows"]}
+    assert rows.self_cpu_time_total == pytest.approx(table["self_cpu_time_total"])
+    diff = mindprof.diff(trace, trace)
+    assert diff.before.self_cpu_time == pytest.approx(table["self_cpu_time_total"])
+    assert diff.verdict(0.05)
+
+
+def test_a_part_of_a_run_has_only_its_own_steps(marked: Run) -> None:
+    for number in (1, 3, STEPS):
+        marked.mindprof("slim", marked.trace, "own.json", "--steps", str(number))
+        steps = marked.json("info", "own.json")["steps"]
+        # The last one is open: it ends with the recording, not with another step.
+        assert [step["number"] for step in steps] == ([number] if number < STEPS else [])
+
+
+def test_steps_of_the_programs_own_profiler_are_not_the_runs(tmp_path: Path) -> None:
+    own = PROGRAM.replace("for _ in range(6):", "prof.start()\nfor _ in range(6):\n    prof.step()")
+    own = own.replace(
+        "model =",
+        "import mindprof\nprof = mindprof.profile(schedule=mindprof.schedule(wait=0, warmup=0, "
+        "active=9))\nmodel =",
+    )
+    (tmp_path / "slow.py").write_text("", encoding="utf-8")
+    (tmp_path / "program.py").write_text(own + "prof.stop()\n", encoding="utf-8")
+    words = [*MINDPROF, "run", "--wait", "1", "--active", "2", "--no-stacks", "program.py"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "mindprof: 2 optimizer steps: " in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
+def test_a_restarted_profiler_has_no_step_before_its_first() -> None:
+    prof = mindprof.profile()
+    prof.start()
+    prof.step()
+    prof.stop()
+    prof.start()
+    with mindprof.record_function("work"):
+        pass
+    prof.step()
+    prof.stop()
+    assert prof.profiler is not None
+    steps = json.loads(prof.profiler.kineto_results.ask("steps"))
+    assert [step["number"] for step in steps["complete"]] == [1]
+    assert steps["open"]["number"] == 2

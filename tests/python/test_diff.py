@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 import warnings
@@ -155,6 +156,8 @@ def test_a_verdict_is_that_of_the_program(tmp_path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", mindprof.RepairWarning)
             verdict = mindprof.diff(first, second).verdict(0.05)
+            sides = [pickle.loads(pickle.dumps(mindprof.load(path))) for path in (first, second)]
+            assert mindprof.diff(*sides).verdict(0.05) == verdict
         assert (verdict.outcome, bool(verdict)) == (outcome, outcome == "within")
         words = ["diff", str(first), str(second), "--fail-over", "5%"]
         done = subprocess.run(

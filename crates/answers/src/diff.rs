@@ -147,6 +147,8 @@ pub struct Diff {
     pub rows: Vec<Change>,
     /// Whether rows are matched by the shapes of their inputs.
     pub by_shapes: bool,
+    /// Whether calls of Python functions are compared: on request, or because there is nothing else.
+    pub python_functions: bool,
     /// The measure that rows are ordered by.
     pub measure: Measure,
     /// The first profile as a whole.
@@ -162,9 +164,10 @@ impl Diff {
     pub fn build(before: &Analysis, after: &Analysis, options: DiffOptions) -> Self {
         let has_shapes = |analysis: &Analysis| !analysis.profile().inputs().is_empty();
         let by_shapes = options.input_shapes && has_shapes(before) && has_shapes(after);
+        let python_functions = options.python_functions || are_python_alone([before, after]);
         let group_by = GroupBy {
             input_shapes: by_shapes,
-            python_functions: options.python_functions,
+            python_functions,
             ..GroupBy::default()
         };
         let mut rows = Rows::default();
@@ -175,6 +178,7 @@ impl Diff {
         Self {
             rows,
             by_shapes,
+            python_functions,
             measure: options.measure,
             before: whole_before,
             after: whole_after,
@@ -258,6 +262,13 @@ fn part(difference: f64, whole: u64) -> f64 {
     } else {
         0.0
     }
+}
+
+/// Returns whether Python functions are all that can be compared. One side may be empty.
+fn are_python_alone(sides: [&Analysis; 2]) -> bool {
+    let is_alone = |side: &Analysis| Work::of(side).is_python_alone(side.profile());
+    let nothing_else = |side: &&Analysis| is_alone(side) || side.profile().events().is_empty();
+    sides.iter().all(nothing_else) && sides.into_iter().any(is_alone)
 }
 
 type RowKey = (String, DeviceKind, bool, Option<Vec<Vec<i64>>>);

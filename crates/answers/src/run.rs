@@ -8,7 +8,7 @@ use mindprof_analyze::{Analysis, process_time, spans};
 use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
 
 use crate::side_ranges::IMPORT_PREFIX;
-use crate::steps::{Step, Steps};
+use crate::steps::Steps;
 use crate::waits::{DataWaits, LoopTimes, Span, WaitFinding, WorkersStart};
 use crate::work::WorkRows;
 
@@ -20,6 +20,11 @@ const FROM_WORKERS: &str = "enumerate(DataLoader)#_MultiProcessing";
 /// Facts about a window that the launcher of a run knows and that its recording does not contain.
 #[derive(Clone, Debug, Default)]
 pub struct RunMarks {
+    /// The end of the window, if it is known. Workers may be recorded for longer.
+    pub end: Option<Nanos>,
+    /// The times of the optimizer steps that the launcher recorded as ranges. The program's own
+    /// profilers may record ranges of the same names.
+    pub steps: Vec<Span>,
     /// The times of imports on the program's main thread.
     pub imports: Vec<Span>,
     /// The times of imports on other threads.
@@ -101,16 +106,17 @@ impl RunReport {
     /// from.
     pub fn build(analysis: &Analysis, view: &Analysis, rows: &WorkRows, marks: &RunMarks) -> Self {
         let profile = analysis.profile();
-        let recorded = profile.span();
+        let recorded = marks.end.unwrap_or(Nanos(u64::MAX)).min(profile.span());
         let steps = Steps::build(profile);
+        let known = known_steps(&steps, marks);
         let is_over_budget = profile.loss().count(LossCause::Budget) > 0;
         // Imports on other threads and processes run beside the main thread.
         let rest = recorded.saturating_sub(inside(&marks.imports, recorded));
-        let waits = data_waits(profile, marks);
+        let waits = data_waits(profile, marks, recorded);
         let around = LoopTimes {
             rest,
-            steps: known_steps(&steps),
-            step_times: known_times(&steps),
+            steps: whole_of(&known),
+            step_times: known.iter().map(|step| step.duration()).collect(),
         };
         let wait_findings = if is_over_budget {
             Vec::new()
@@ -122,7 +128,7 @@ impl RunReport {
             rest,
             imports: import_times(rows),
             other_imports: inside(&marks.other_imports, recorded),
-            steps: run_steps(&steps, rows, around.step_times),
+            steps: run_steps(&steps, rows, around.step_times, recorded),
             is_over_budget,
             waits,
             wait_findings,
@@ -164,25 +170,29 @@ fn import_times(rows: &WorkRows) -> Vec<ImportTime> {
     imports
 }
 
-/// Returns the durations of the steps whose beginning is known.
-fn known_times(steps: &Steps) -> Vec<Nanos> {
-    let known = steps.complete().iter();
-    known
-        .skip(usize::from(steps.first_of_marks().is_some()))
-        .map(|step| step.duration)
+/// Returns the steps whose beginning is known: those of the launcher's schedule, or those between two
+/// marks. Other ranges of steps belong to profilers of the program.
+fn known_steps(steps: &Steps, marks: &RunMarks) -> Vec<Span> {
+    if steps.first_of_marks().is_none() {
+        return marks.steps.clone();
+    }
+    let marked = steps.complete().iter().skip(1);
+    marked
+        .map(|step| Span {
+            begin: step.start,
+            end: step.end(),
+        })
         .collect()
 }
 
-/// Returns the time from the first to the last step whose beginning is known.
-fn known_steps(steps: &Steps) -> Option<Span> {
-    let skipped = usize::from(steps.first_of_marks().is_some());
-    let known = steps.complete().get(skipped..)?;
-    let begin = known.iter().map(|step| step.start).min()?;
-    let end = known.iter().map(Step::end).max()?;
+/// Returns the time from the beginning of the first span to the end of the last.
+fn whole_of(spans: &[Span]) -> Option<Span> {
+    let begin = spans.iter().map(|span| span.begin).min()?;
+    let end = spans.iter().map(|span| span.end).max()?;
     Some(Span { begin, end })
 }
 
-fn run_steps(steps: &Steps, rows: &WorkRows, times: Vec<Nanos>) -> RunSteps {
+fn run_steps(steps: &Steps, rows: &WorkRows, times: Vec<Nanos>, recorded: Nanos) -> RunSteps {
     let first = steps.first_of_marks();
     // All step ranges share one key with a `*`; the other keys are ranges beside the steps.
     let beside = rows.left_out.steps.iter();
@@ -190,15 +200,16 @@ fn run_steps(steps: &Steps, rows: &WorkRows, times: Vec<Nanos>) -> RunSteps {
     RunSteps {
         until_first: first.map(|step| step.duration),
         times,
-        after_last: first.and(steps.open()).map(|step| step.duration),
+        after_last: first
+            .and(steps.open())
+            .map(|step| recorded.saturating_sub(step.start)),
         beside: beside
             .map(|row| (row.key.clone(), row.sums.cpu_total))
             .collect(),
     }
 }
 
-fn data_waits(profile: &Profile, marks: &RunMarks) -> DataWaits {
-    let recorded = profile.span();
+fn data_waits(profile: &Profile, marks: &RunMarks, recorded: Nanos) -> DataWaits {
     let of_loop = |prefix: &str| -> Vec<Span> {
         spans(profile, prefix)
             .into_iter()
@@ -313,5 +324,32 @@ mod tests {
         assert_eq!(steps.until_first, Some(Nanos(40)));
         assert_eq!(steps.times, [Nanos(20), Nanos(20)]);
         assert_eq!(steps.after_last, Some(Nanos(20)));
+    }
+
+    // ProfilerStep#7 |------|            0..10, of a profiler of the program
+    // window         |------------|      0..20; workers go on until 30
+    #[test]
+    fn ranges_of_other_profilers_are_not_optimizer_steps() {
+        let draw = || {
+            Timeline::draw(|time| {
+                time.annotation("ProfilerStep#7", |time| time.op("mm", 10));
+                time.idle(10);
+                time.op("mm", 10);
+            })
+        };
+        let without = report(draw(), SideRanges::default(), &RunMarks::default());
+        assert_eq!(without.steps.count(), 0);
+        assert_eq!(without.recorded, Nanos(30));
+        let marks = RunMarks {
+            end: Some(Nanos(20)),
+            steps: vec![Span {
+                begin: Nanos(5),
+                end: Nanos(18),
+            }],
+            ..RunMarks::default()
+        };
+        let with = report(draw(), SideRanges::default(), &marks);
+        assert_eq!(with.steps.times, [Nanos(13)]);
+        assert_eq!(with.recorded, Nanos(20));
     }
 }

@@ -107,7 +107,7 @@ impl Steps {
         let (reference, span) = (profile.reference_unix_ns(), profile.span());
         let time = |mark: &StepMark| Nanos(mark.unix_ns.saturating_sub(reference));
         // A profile cut out of a recording keeps the marks of the whole recording.
-        let earlier = marks.partition_point(|mark| mark.unix_ns < reference);
+        let earlier = marks.partition_point(|mark| mark.unix_ns <= reference);
         let later = marks.partition_point(|mark| time(mark) <= span);
         let inside = &marks[earlier..later.max(earlier)];
         let before = match earlier.checked_sub(1) {

@@ -30,7 +30,8 @@ pub(crate) enum Output {
 
 impl Output {
     pub(crate) fn of(path: &Path) -> Self {
-        if path == Path::new(DASH) {
+        // A name for stdout must reach the open file, which may be appended to, not replace it.
+        if path == Path::new(DASH) || path == Path::new("/dev/stdout") {
             Self::Stdout
         } else {
             Self::File(path.to_path_buf())

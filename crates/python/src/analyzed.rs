@@ -45,6 +45,18 @@ impl Analyzed {
         })
     }
 
+    /// Returns the grouping that is shown for a requested one. A run without operators and ranges
+    /// shows its Python functions, as `mindprof table` does.
+    pub(crate) fn grouping(&self, group_by: GroupBy) -> GroupBy {
+        if self.work.side_ranges().is_none() || group_by.python_functions {
+            return group_by;
+        }
+        GroupBy {
+            python_functions: self.work.is_python_alone(self.analysis.profile()),
+            ..group_by
+        }
+    }
+
     /// Returns the analysis that rows of a grouping are computed from: this one, except for a
     /// profile of `mindprof run`, whose side ranges are removed.
     pub(crate) fn view(self: &Arc<Self>, group_by: GroupBy) -> Arc<Self> {

@@ -34,6 +34,7 @@ pub(crate) struct Averages {
 
 impl Averages {
     pub(crate) fn new(analyzed: Arc<Analyzed>, group_by: GroupBy) -> Self {
+        let group_by = analyzed.grouping(group_by);
         let analyzed = analyzed.view(group_by);
         let rows = analyzed.rows(group_by);
         Self {

@@ -23,6 +23,10 @@ type UnixSpan = (u64, u64);
 from_dict! {
     /// The launcher's marks, as a dict. Times are nanoseconds since the Unix epoch.
     pub(crate) struct Marks {
+        /// The end of the window.
+        end_ns: u64,
+        /// The steps of a schedule.
+        steps: Vec<UnixSpan>,
         imports: Vec<UnixSpan>,
         other_imports: Vec<UnixSpan>,
         worker_starts: Vec<(UnixSpan, usize)>,
@@ -44,6 +48,8 @@ impl Marks {
             end: time(end),
         };
         RunMarks {
+            end: Some(time(self.end_ns)),
+            steps: self.steps.into_iter().map(span).collect(),
             imports: self.imports.into_iter().map(span).collect(),
             other_imports: self.other_imports.into_iter().map(span).collect(),
             worker_starts: self

@@ -186,11 +186,20 @@ impl Session {
         self.toggle(Window::resume)
     }
 
-    /// Records that a step of the profiler begins now. Returns false if the window is closed.
-    fn mark_step(&self, number: u64) -> bool {
+    /// Records that a step of the profiler begins now, or began before the window `at_start`.
+    /// Returns false if the window is closed.
+    #[pyo3(signature = (number, at_start = false))]
+    fn mark_step(&self, number: u64, at_start: bool) -> bool {
         let mut state = self.lock();
-        let window = state.window.as_mut();
-        window.map(|window| window.mark_step(number)).is_some()
+        let Some(window) = state.window.as_mut() else {
+            return false;
+        };
+        if at_start {
+            window.begin_in_step(number);
+        } else {
+            window.mark_step(number);
+        }
+        true
     }
 
     /// Names a thread in place of its own name. The name of a main thread becomes that of its

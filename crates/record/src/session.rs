@@ -60,6 +60,13 @@ impl Session {
         self.steps.push((clock::ticks(), number));
     }
 
+    /// Records that the window begins within a profiler step, for steps that have no scope of their
+    /// own.
+    pub fn begin_in_step(&mut self, number: u64) {
+        let start = self.window.as_ref().map(|window| window.start);
+        self.steps.extend(start.map(|start| (start, number)));
+    }
+
     /// Closes the window and returns its recording. The cost grows with the number of threads and
     /// chunks, not with the number of events.
     pub fn stop(mut self) -> Capture {

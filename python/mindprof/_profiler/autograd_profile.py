@@ -384,10 +384,15 @@ class profile(SharedResults):
         finally:
             WORKERS.close(self)
 
-    def _mark_step(self, number: int) -> None:
-        """Marks the beginning of a step, for recordings without ranges for steps."""
+    def _mark_step(self, number: int, at_start: bool) -> None:
+        """Marks the beginning of a step, for recordings without ranges for steps.
+
+        Args:
+            number: The number of the step.
+            at_start: Whether the step began before the recording did.
+        """
         if self._session is not None:
-            self._session.mark_step(number)
+            self._session.mark_step(number, at_start)
 
     def _recording_for(self, _doing: str, /) -> _core.Profile | None:
         return self._recording()

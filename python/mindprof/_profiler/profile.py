@@ -143,7 +143,7 @@ class profile(_KinetoProfile):
         """Starts with the first action of the schedule, or recording if there is none."""
         WORKERS.open(self)
         self._transit_action(ProfilerAction.NONE, self.current_action)
-        self._open_step()
+        self._open_step(at_start=True)
 
     def stop(self) -> None:
         """Stops recording and calls `on_trace_ready`. A second call has no effect.
@@ -191,12 +191,12 @@ class profile(_KinetoProfile):
         )
         return True
 
-    def _open_step(self) -> None:
+    def _open_step(self, at_start: bool = False) -> None:
         if self.record_steps:
             self.step_rec_fn = record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self.step_rec_fn.__enter__()
         elif self.step_num and self.profiler is not None:
-            self.profiler._mark_step(self.step_num)
+            self.profiler._mark_step(self.step_num, at_start)
 
     def _close_step(self) -> None:
         if self.step_rec_fn:

@@ -47,8 +47,7 @@ class Results:
         Args:
             prof: A profiler that has just stopped.
         """
-        steps = prof.recorded_steps if self.arguments.active else None
-        prof.recorded_steps = 0
+        steps = len(prof.recorded_steps) if self.arguments.active else None
         if self.windows and self.is_program_done and steps == 0:
             self.say("no further window was written: the program made no more optimizer steps")
             return
@@ -58,6 +57,7 @@ class Results:
         end = f"-{self.windows}" if many else ""
         # A range of the program may have the name of an import, so only real modules count.
         report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
+        prof.recorded_steps = ()
         prof.add_metadata_json(_RUN_KEY, report.side_ranges())
         written = []
         for name, write in self._files(prof, report):

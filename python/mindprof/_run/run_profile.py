@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from time import perf_counter_ns, time_ns
 
 from mindprof import _core
@@ -29,12 +30,13 @@ class RunProfile(profile):
     marks of the recording, because ranges would appear in the program's own profilers too.
     """
 
-    #: The number of steps that were recorded in the current window of a schedule.
-    recorded_steps: int = 0
+    #: The steps that were recorded in the current window of a schedule.
+    recorded_steps: tuple[Span, ...] = ()
 
     #: The thread that makes the steps, by its native id.
     _loop_thread: int | None = None
     _range: _core.StepRange | None = None
+    _step_began_ns = 0
 
     @property
     def recording(self) -> _core.Profile:
@@ -51,9 +53,10 @@ class RunProfile(profile):
             marks: What was seen of the program beside its recording.
             modules: The modules whose imports may have ranges.
         """
+        assert self.profiler is not None
         to_unix_ns = time_ns() - perf_counter_ns()
 
-        def unix(spans: list[Span]) -> list[tuple[int, int]]:
+        def unix(spans: Iterable[Span]) -> list[tuple[int, int]]:
             return [(begin + to_unix_ns, end + to_unix_ns) for begin, end in spans]
 
         starts = marks.worker_starts
@@ -62,6 +65,8 @@ class RunProfile(profile):
         return _core.run_report(
             self.recording,
             {
+                "end_ns": self.profiler.profiling_end_time_ns + to_unix_ns,
+                "steps": unix(self.recorded_steps),
                 "imports": unix(marks.imports),
                 "other_imports": unix(marks.other_imports),
                 "worker_starts": list(
@@ -104,15 +109,17 @@ class RunProfile(profile):
             self._update_distributed_info()
         super().step()
 
-    def _open_step(self) -> None:
+    def _open_step(self, at_start: bool = False) -> None:
         if not self.record_steps:
-            super()._open_step()
+            super()._open_step(at_start)
         else:
             self._range = _core.StepRange(f"{PROFILER_STEP_NAME}#{self.step_num}")
+            self._step_began_ns = perf_counter_ns()
 
     def _close_step(self) -> None:
         if self._range is not None:
             self._range.close()
             self._range = None
             if self.current_action in _RECORDING:
-                self.recorded_steps += 1
+                step = Span(self._step_began_ns, perf_counter_ns())
+                self.recorded_steps = (*self.recorded_steps, step)

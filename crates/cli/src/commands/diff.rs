@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mindprof_analyze::Analysis;
-use mindprof_answers::{Condition, Diff, DiffOptions, FailOn, Limit, Measure, Verdict, Work};
+use mindprof_answers::{Condition, Diff, DiffOptions, FailOn, Limit, Measure, Verdict};
 use mindprof_formats::diff_json;
 use mindprof_report::{DiffLayout, diff_text, refusal_hint, refusal_text, verdict_text};
 
@@ -165,12 +164,10 @@ impl DiffArgs {
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     let (before, of_before) = read_repaired(&args.before, args.limits)?;
     let (after, of_after) = read_repaired(&args.after, args.limits)?;
-    let mut options = args.options();
-    if !options.python_functions && are_python_alone(&before, &after) {
-        options.python_functions = true;
+    let diff = Diff::build(&before, &after, args.options());
+    if diff.python_functions && !args.include_python_functions {
         tell("no operators in the traces: comparing Python functions");
     }
-    let diff = Diff::build(&before, &after, options);
     if args.json {
         print_line(&diff_json(&diff))?;
     } else {
@@ -204,12 +201,4 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     };
     tell(&exceeded);
     Ok(Outcome::Found)
-}
-
-/// Returns whether Python functions are all there is to compare; one of the traces may be empty.
-fn are_python_alone(before: &Analysis, after: &Analysis) -> bool {
-    let sides = [before, after];
-    let is_alone = |side: &Analysis| Work::of(side).is_python_alone(side.profile());
-    let nothing_else = |side: &&Analysis| is_alone(side) || side.profile().events().is_empty();
-    sides.iter().all(nothing_else) && sides.into_iter().any(is_alone)
 }
