@@ -9,13 +9,14 @@ Run `mindprof COMMAND --help` for the options of a command and an example.
 Traces may be compressed with gzip or zstd, whatever their names.
 
 Exit codes: 0 success, 1 failure, 2 usage error
+`run` returns the program's exit code.
 `verify` and `diff` report findings by exit code: see their help.";
 
 /// The parsed command line.
 #[derive(Debug, Parser)]
 #[command(
     name = "mindprof",
-    about = "Record and analyze traces of PyTorch programs",
+    about = "Profile PyTorch and Python programs, and analyze their traces",
     version,
     propagate_version = true,
     after_help = EXIT_CODES

@@ -54,7 +54,9 @@ impl Percent {
         is_doubtful.then(|| {
             let (number, part) = (self.part * 100.0, self.part * 10_000.0);
             let (number, part) = (plain(number), plain(part));
-            format!("warning: {number} means {number}%; write {part}% if you mean a fraction")
+            format!(
+                "warning: the limit is {number}%; write {part}% if you meant the fraction {number}"
+            )
         })
     }
 }
@@ -140,7 +142,7 @@ mod tests {
         assert_eq!(percent("4.9%").unwrap().to_string(), "4.9%");
         assert_eq!(
             percent("0.05").unwrap().doubt().unwrap(),
-            "warning: 0.05 means 0.05%; write 5% if you mean a fraction"
+            "warning: the limit is 0.05%; write 5% if you meant the fraction 0.05"
         );
         assert!(
             ["0.05%", "1", "0", "5"].map(|text| percent(text).unwrap().doubt())

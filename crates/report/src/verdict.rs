@@ -21,16 +21,16 @@ pub fn verdict_text(verdict: &Verdict, limit: Limit) -> Option<String> {
     }
 }
 
-/// Returns why a profile cannot be held against a limit, without its name.
+/// Returns why a profile cannot be judged against a limit, without its name.
 pub const fn refusal_text(refusal: Refusal) -> &'static str {
     match refusal {
-        Refusal::Damaged { .. } => "is damaged or cut off, and cannot be held against a limit",
-        Refusal::Empty { .. } => "has no events, and cannot be held against a limit",
+        Refusal::Damaged { .. } => "is damaged or cut off: it cannot be judged against a limit",
+        Refusal::Empty { .. } => "has no events: it cannot be judged against a limit",
         Refusal::NothingToCompare { .. } => {
-            "has no operators, ranges or device work, and cannot be held against a limit"
+            "has no operators, ranges or device work: it cannot be judged against a limit"
         }
         Refusal::NoDeviceWork => {
-            "has no device work, which the first trace has, and cannot be held against a limit"
+            "has no device work, but the first does: they cannot be judged against a limit"
         }
     }
 }

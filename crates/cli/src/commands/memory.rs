@@ -56,8 +56,9 @@ Example:
 
 {formats}
 
-Traces do not record the purpose of memory, so all categories are unknown. Only
-a timeline that the program exports itself has them.
+Traces that torch wrote do not record what memory was used for, so its category
+is \"not known\". Traces that mindprof recorded with shapes and memory have
+torch's categories.
 
 Exit codes: 0 success, 1 failure, 2 usage error"
     )

@@ -12,6 +12,7 @@ use crate::failure::{Outcome, misused};
 #[derive(Debug, Args)]
 #[command(
     disable_help_flag = true,
+    disable_version_flag = true,
     after_help = "Example:\n  mindprof run train.py --epochs 1\n\n\
                   Exit codes: those of the program, 2 usage error"
 )]

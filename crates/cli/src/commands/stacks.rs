@@ -95,7 +95,7 @@ pub(crate) struct StacksArgs {
     #[command(flatten)]
     limits: ReadLimits,
 
-    /// Print paths with scopes as JSON.
+    /// Print stacks, including scopes, as JSON.
     #[arg(long)]
     json: bool,
 }

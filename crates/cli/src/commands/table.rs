@@ -24,7 +24,8 @@ Example:
   mindprof table trace.json.gz --sort-by self_cpu_time_total --row-limit 10
 
 Keys of --sort-by:
-{keys}
+{keys}torch's older names, such as self_cuda_time_total, work too.
+
 Columns of --columns:
 {columns}
 Exit codes: 0 success, 1 failure, 2 usage error"
@@ -69,8 +70,8 @@ pub(crate) struct TableArgs {
     #[arg(long)]
     include_python_functions: bool,
 
-    /// Show a trace of `mindprof run` like any other: with rows for imports and steps, and without
-    /// the time of Python calls in the self time of ranges.
+    /// Treat a trace of `mindprof run` like any other: show import and step rows, and exclude
+    /// Python calls from the self time of ranges.
     #[arg(long)]
     all_ranges: bool,
 

@@ -176,10 +176,10 @@ fn an_empty_or_truncated_trace_is_not_judged() {
     let text = fs::read_to_string(&after).unwrap();
     fs::write(&cut, &text[..text.len() - 40]).unwrap();
     for (trace, what) in [
-        (&none, "has no events, and cannot be held against a limit"),
+        (&none, "has no events: it cannot be judged against a limit"),
         (
             &cut,
-            "is damaged or cut off, and cannot be held against a limit",
+            "is damaged or cut off: it cannot be judged against a limit",
         ),
     ] {
         assert_eq!(diff(&before, trace, &[]).code, Some(0));
@@ -201,7 +201,8 @@ fn a_trace_that_lacks_the_devices_of_the_first_is_not_judged() {
     );
     let run = diff(&with, &without, &["--fail-over", "900%"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("has no device work"), "{}", run.stderr);
+    let what = "has no device work, but the first does: they cannot be judged against a limit";
+    assert!(run.stderr.contains(what), "{}", run.stderr);
     // In the opposite direction, device time grew from nothing.
     assert_eq!(
         diff(&without, &with, &["--fail-over", "900%"]).code,
@@ -216,7 +217,7 @@ fn a_limit_below_one_without_a_unit_causes_a_warning() {
     let run = diff(&before, &after, &["--fail-over", "0.05"]);
     assert_eq!(
         run.stderr,
-        "warning: 0.05 means 0.05%; write 5% if you mean a fraction\n\
+        "warning: the limit is 0.05%; write 5% if you meant the fraction 0.05\n\
          CPU time grew by 5.0%, more than 0.05%\n"
     );
     let run = diff(&before, &after, &["--fail-over", "0.05%"]);
