@@ -1,7 +1,8 @@
 //! The file formats that profiles can be converted to: their names, file extensions and writers.
 //!
-//! The command line, the Python binding and error messages take their lists of formats from
-//! [`Format`], so a new format is one more variant here.
+//! `convert`, `slim` and the hints of the command line take their formats from [`Format`]. A new
+//! format is a variant here, and the compiler names the matches to extend. Python has one export
+//! method per format.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,19 +1,20 @@
-//! Finds the offsets of facts in torch's objects, from scopes whose facts are known.
+//! Finds the offsets of fields in torch's objects by searching sampled scopes for known values.
 //!
-//! The caller runs a few operators between [`Probe::begin`] and [`Probe::finish`] and passes what
-//! it knows of them ([`Facts`]). A fact is found if it is right at one offset in every sample, and
-//! at no other; otherwise there is an error, and nothing is attached.
+//! The caller runs a few operators between [`Probe::begin`] and [`Probe::finish`] and passes their
+//! known values ([`Facts`]). A field is accepted if exactly one offset holds the expected value in
+//! every sample; otherwise probing fails and nothing is attached. Only the layout of complex
+//! numbers is optional: if it is not found, the values of complex inputs are not recorded.
 //!
 //! ```text
 //! record_function("mindprof::probe")           a range: no sequence number
-//! c = add(a, b, alpha=3)                       two tensors and an integer, sequence number 0
-//! d = add(a, b, alpha=0.5)                     a floating-point number, sequence number 1
+//! c = add(a, b, alpha=3)                       two tensors and an integer, sequence number of c
+//! d = add(a, b, alpha=0.5)                     a floating-point number, sequence number of d
 //! cat([a, b], 1)                               a list of tensors
 //! sum(a, [0, 1], True)                         a list of integers, a truth value
 //! index(a, [i, i])                             a list of optional tensors, of another type
-//! full([1], 3 + 4j)                            a complex number; goes without, if it is not found
+//! full([1], 3 + 4j)                            a complex number (optional)
 //! no_grad: neg(a)                              no sequence number
-//! grad([c, d], [a])                            AddBackward0 twice, with those of the forward
+//! grad([c, d], [a])                            AddBackward0 twice, sequence numbers of c and d
 //! ```
 
 #![expect(unsafe_code, reason = "torch calls the probe with raw pointers")]
@@ -38,7 +39,7 @@ pub(crate) const RANGE: &str = "mindprof::probe";
 /// The complex number that an operator of the probe takes.
 const COMPLEX: (f64, f64) = (3.0, 4.0);
 
-/// More scopes than the operators of the probe open.
+/// A bound on memory; the probe's operators open fewer scopes.
 const MOST_SAMPLES: usize = 256;
 
 thread_local! {
@@ -83,10 +84,11 @@ impl Probe {
         }
     }
 
-    /// Stops sampling and creates the observer. Must be called on the thread that began.
+    /// Stops sampling and creates the observer. Must be called on the thread that called
+    /// [`Probe::begin`].
     ///
     /// # Errors
-    /// If a fact was not found.
+    /// If a field was not found or is ambiguous.
     pub fn finish(mut self, facts: &Facts<'_>) -> Result<&'static Observer> {
         self.stop();
         let running = RUNNING.take();
@@ -359,7 +361,7 @@ fn only(
     match found.as_slice() {
         &[offset] => Ok(offset),
         [] => Err(wrong(&format!("{what} was not found"))),
-        _ => Err(wrong(&format!("{what} may lie at {found:?}"))),
+        _ => Err(wrong(&format!("{what} is ambiguous: offsets {found:?}"))),
     }
 }
 

@@ -30,20 +30,21 @@ fast_thread_local! {
     static LOCAL: OnceCell<Local> = OnceCell::new()
 }
 
-/// The start and the slot of a scope, all it needs to end. Two words, so that they are returned in
-/// registers.
+/// The start time and the open slot of a scope, which its guard keeps. Two words, so that they are
+/// returned in registers.
 pub(crate) type StartedScope = (u64, OpenSlot);
 
-/// The time that the first block allocated directly in a scope gets.
+/// The timestamp given to the first block allocated directly in a scope.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FirstBlock {
     /// The start of the scope.
     AtStart,
     /// The time at which it is reported, as for every other block.
-    WhenTold,
+    WhenReported,
 }
 
-/// Begins a scope on this thread, or counts it as lost.
+/// Begins a scope on this thread. If there is no room, it is counted as lost; if the recording is
+/// over or the thread is exiting, it is ignored.
 #[inline(never)]
 pub(crate) fn begin(
     gate: Gate,
@@ -109,12 +110,12 @@ fn open_entry(start: u64, name: Name, inputs: u32, stack: Stack) -> OpenEntry {
 /// Ends a scope of recording `epoch`.
 #[inline]
 pub(crate) fn end(record: Record, epoch: u32, slot: OpenSlot) {
-    let what = pair(record.name, record.inputs);
+    let name_and_inputs = pair(record.name, record.inputs);
     let sequence_and_epoch = pair(record.sequence, epoch);
     end_words(
         record.start,
         record.end,
-        what,
+        name_and_inputs,
         sequence_and_epoch,
         slot,
         record.stack,
@@ -124,8 +125,15 @@ pub(crate) fn end(record: Record, epoch: u32, slot: OpenSlot) {
 /// Ends a scope given as plain words, which travel in registers. A reference would pin the guard to
 /// memory, which costs time even while nothing records.
 #[inline(never)]
-fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, slot: OpenSlot, stack: u32) {
-    let (record, epoch) = record_of(start, end, what, sequence_and_epoch, stack);
+fn end_words(
+    start: u64,
+    end: u64,
+    name_and_inputs: u64,
+    sequence_and_epoch: u64,
+    slot: OpenSlot,
+    stack: u32,
+) {
+    let (record, epoch) = record_of(start, end, name_and_inputs, sequence_and_epoch, stack);
     if let Some(local) = here()
         && local.epoch.get() == epoch
         && local.thread == slot.thread()
@@ -135,18 +143,18 @@ fn end_words(start: u64, end: u64, what: u64, sequence_and_epoch: u64, slot: Ope
         local.buffer.open.pop(slot.index());
         return;
     }
-    end_slowly(start, end, what, sequence_and_epoch, slot, stack);
+    end_slowly(start, end, name_and_inputs, sequence_and_epoch, slot, stack);
 }
 
 #[inline]
 fn record_of(
     start: u64,
     end: u64,
-    what: u64,
+    name_and_inputs: u64,
     sequence_and_epoch: u64,
     stack: u32,
 ) -> (Record, u32) {
-    let (name, inputs) = halves(what);
+    let (name, inputs) = halves(name_and_inputs);
     let (sequence, epoch) = halves(sequence_and_epoch);
     let record = Record {
         start,
@@ -174,12 +182,12 @@ const fn halves(pair: u64) -> (u32, u32) {
 fn end_slowly(
     start: u64,
     end: u64,
-    what: u64,
+    name_and_inputs: u64,
     sequence_and_epoch: u64,
     slot: OpenSlot,
     stack: u32,
 ) {
-    let (record, epoch) = record_of(start, end, what, sequence_and_epoch, stack);
+    let (record, epoch) = record_of(start, end, name_and_inputs, sequence_and_epoch, stack);
     let end_here = |local: &OnceCell<Local>| {
         let local = local.get();
         local.is_some_and(|local| local.end(record, epoch, slot))
@@ -272,8 +280,9 @@ pub(crate) fn own_buffer() -> Option<Arc<Buffer>> {
     LOCAL.try_with(own).ok().flatten()
 }
 
-/// Returns the state of this thread if it has recorded before, is not exiting, and is found without
-/// a call. If this returns `None`, use [`with`].
+/// Returns the state of this thread if it has recorded before, is not exiting and (with the feature
+/// `loaded`) has its address cached, so that no TLS function is called. If this returns `None`, use
+/// [`with`].
 #[inline]
 fn here<'a>() -> Option<&'a Local> {
     let found = LOCAL.find()?;
@@ -329,7 +338,7 @@ impl Local {
         (start, OpenSlot::new(self.thread, index))
     }
 
-    /// Returns the time of an allocation if it is not the present.
+    /// Returns the time of an allocation if it differs from the current time.
     #[inline]
     fn allocation_time(&self, bytes: i64) -> Option<u64> {
         let begun = self.just_begun.get();

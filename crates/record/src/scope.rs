@@ -80,7 +80,7 @@ fn open_range_at(
 ) -> Option<OpenScope> {
     // A range may be open for long before anything in it allocates, so its first block keeps its
     // own time.
-    let open = OpenScope::begin(gate, name, inputs, FirstBlock::WhenTold);
+    let open = OpenScope::begin(gate, name, inputs, FirstBlock::WhenReported);
     open.is_recorded().then_some(open)
 }
 
@@ -92,7 +92,7 @@ pub fn open_call(name: Name, stack: Stack) -> Option<OpenScope> {
     if !gate.wants_calls() {
         return None;
     }
-    let open = OpenScope::begin_at(gate, name, 0, stack.of_call(), FirstBlock::WhenTold);
+    let open = OpenScope::begin_at(gate, name, 0, stack.of_call(), FirstBlock::WhenReported);
     open.is_recorded().then_some(open)
 }
 

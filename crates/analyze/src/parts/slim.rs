@@ -134,7 +134,7 @@ impl Decisions {
         }
         kept.sort_by_key(|&id| Reverse(profile.event(id).duration));
         for &id in &kept[most..] {
-            self.leave_out_for_number(id);
+            self.drop_for_limit(id);
         }
     }
 }

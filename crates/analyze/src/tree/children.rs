@@ -4,20 +4,20 @@ use mindprof_model::EventId;
 
 use crate::tree::event_tree::Tree;
 
-/// The children of each event in start order, in 8 bytes per event.
+/// The children of each event in start order, in at most 8 bytes per event.
 ///
 /// [`Tree`] stores only parents, which is all that sums need. Callers that walk down the tree get
 /// this index from [`crate::Analysis::children`].
 #[derive(Clone, Debug, Default)]
 pub struct Children {
     /// The position in `ids` of each event's first child, with one more entry at the end.
-    begins: Vec<u32>,
+    offsets: Vec<u32>,
     ids: Vec<EventId>,
 }
 
 impl Children {
-    /// Builds the index in time linear in the number of events. Merged duplicates are nobody's
-    /// children.
+    /// Builds the index in time linear in the number of events. Events merged into their parent are
+    /// omitted.
     pub fn build(tree: &Tree) -> Self {
         let ids = || (0..tree.len()).map(EventId::from_index);
         let relations = || {
@@ -25,22 +25,22 @@ impl Children {
                 .filter(|&id| !tree.is_merged(id))
                 .filter_map(|id| Some((tree.parent(id)?, id)))
         };
-        let mut begins = vec![0_u32; tree.len() + 1];
+        let mut offsets = vec![0_u32; tree.len() + 1];
         for (parent, _) in relations() {
-            begins[parent.index() + 1] += 1;
+            offsets[parent.index() + 1] += 1;
         }
         for index in 0..tree.len() {
-            begins[index + 1] += begins[index];
+            offsets[index + 1] += offsets[index];
         }
-        let mut next = begins.clone();
-        let mut children = vec![EventId::from_raw(0); begins[tree.len()] as usize];
+        let mut next = offsets.clone();
+        let mut children = vec![EventId::from_raw(0); offsets[tree.len()] as usize];
         for (parent, id) in relations() {
             let place = &mut next[parent.index()];
             children[*place as usize] = id;
             *place += 1;
         }
         Self {
-            begins,
+            offsets,
             ids: children,
         }
     }
@@ -48,9 +48,9 @@ impl Children {
     /// Returns the children of an event.
     ///
     /// # Panics
-    /// If `id` belongs to another profile.
+    /// If `id` is out of range. An id of another profile gives meaningless children.
     pub fn of(&self, id: EventId) -> &[EventId] {
-        let [begin, end] = [id.index(), id.index() + 1].map(|at| self.begins[at] as usize);
+        let [begin, end] = [id.index(), id.index() + 1].map(|at| self.offsets[at] as usize);
         &self.ids[begin..end]
     }
 }

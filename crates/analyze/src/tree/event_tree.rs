@@ -125,7 +125,7 @@ impl Tree {
     /// Returns the event that `id` ran inside, or `None` if it is a root or outside the tree.
     ///
     /// # Panics
-    /// If `id` belongs to another profile.
+    /// If `id` is out of range. An id of another profile gives a meaningless parent.
     pub fn parent(&self, id: EventId) -> Option<EventId> {
         let parent = self.parents[id.index()];
         (parent != NONE).then(|| EventId::from_raw(parent))
@@ -134,24 +134,20 @@ impl Tree {
     /// Returns the duration of `id` without the time that its children cover.
     ///
     /// # Panics
-    /// If `id` belongs to another profile.
+    /// If `id` is out of range. An id of another profile gives a meaningless time.
     #[inline]
     pub fn self_time(&self, id: EventId) -> Nanos {
         self.self_times.at(id.index())
     }
 
-    /// Returns whether `id` is a duplicate that was merged into its parent.
-    ///
-    /// # Panics
-    /// If `id` belongs to another profile.
+    /// Returns whether `id` is a duplicate that was merged into its parent. An id of another
+    /// profile gives a meaningless answer.
     pub fn is_merged(&self, id: EventId) -> bool {
         self.place(id.index()) == Place::Merged
     }
 
-    /// Returns whether `id` is outside the tree: on a device, asynchronous or hidden.
-    ///
-    /// # Panics
-    /// If `id` belongs to another profile.
+    /// Returns whether `id` is outside the tree: on a device, asynchronous or hidden. An id of
+    /// another profile gives a meaningless answer.
     pub fn is_outside(&self, id: EventId) -> bool {
         self.place(id.index()) == Place::Outside
     }

@@ -1,5 +1,5 @@
 //! A summary of the memory timeline as JSON: the peak, the memory in use at the end, and the
-//! operators that held memory at the peak.
+//! operators whose allocations were live at the peak.
 
 use mindprof_analyze::{
     Analysis, CategoryBytes, MemoryCategory, MemoryHolder, MemoryOrigin, MemoryPeak, MemoryPlace,
@@ -61,8 +61,8 @@ pub fn unseen_name(unseen: UnseenMemory) -> &'static str {
     }
 }
 
-/// Returns the bytes in each category by name. If the categories are not known, the bytes are null
-/// rather than zero.
+/// Returns the bytes in each category by name. If categories are not known, all but `Unknown` are
+/// null rather than zero.
 fn by_category(peak: &MemoryPeak, bytes: &CategoryBytes) -> Value {
     let is_known = |category| peak.are_categories_known || category == MemoryCategory::Unknown;
     let pairs = MemoryCategory::ALL.into_iter().zip(bytes);

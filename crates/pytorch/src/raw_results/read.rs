@@ -304,7 +304,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         } else {
             self.last_number = self.last_number.max(raw.correlation);
         }
-        if raw.is_elsewhere() {
+        if raw.may_change_thread() {
             event.flags = event.flags.union(Flags::ASYNC);
         }
         let number = self.numbers.number(raw.correlation);

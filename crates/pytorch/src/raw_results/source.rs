@@ -1,5 +1,4 @@
-//! One event as torch's collector describes it, and the trait of everything that can be asked for
-//! such events.
+//! One event as torch's collector describes it, and the trait of the sources of such events.
 //!
 //! Events come from Python objects or directly from torch's memory, and go to the reader, which
 //! makes a part of them.
@@ -11,10 +10,10 @@ use mindprof_model::{
 use crate::error::Error;
 use crate::kineto_inputs::KnownValue;
 
-/// One raw event, with a field for each of torch's accessors.
+/// One raw event, without its name, inputs, stack and bytes.
 ///
-/// Sources create it on demand, one at a time. Times and ids are `i128` because torch's accessors
-/// return 64-bit integers, some with and some without a sign.
+/// Sources create it on demand, one at a time. Values that torch returns as signed or unsigned
+/// 64-bit integers, depending on the accessor, are `i128`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -72,7 +71,7 @@ impl RawEvent {
             && self.linked == 0
             && match self.external {
                 Some(external) => external != 0,
-                // The collector's own overhead has no process.
+                // The collector's own overhead has a negative process id.
                 None => self.device_index >= 0 && !is_runtime_call(name),
             }
     }
@@ -105,8 +104,8 @@ impl RawEvent {
         }
     }
 
-    /// Returns whether the event may end on another thread than it began on.
-    pub fn is_elsewhere(&self) -> bool {
+    /// Returns whether the event may end on a different thread from the one it began on.
+    pub fn may_change_thread(&self) -> bool {
         self.is_async || self.start_thread != self.end_thread
     }
 }
@@ -132,7 +131,7 @@ pub trait RawEvents {
     /// If an accessor fails.
     fn names(&self, strings: &mut StringTable) -> Result<Vec<StringId>, Self::Error>;
 
-    /// Returns one event, without its name, inputs and stack.
+    /// Returns one event, without its name, inputs, stack and bytes.
     ///
     /// # Errors
     /// If an accessor fails or returns an invalid value.
@@ -157,10 +156,11 @@ pub trait RawEvents {
     fn inputs(&self, position: usize, inputs: &mut InputsEncoder) -> Result<(), Self::Error>;
 }
 
-/// A source that also tells scalar inputs by value.
+/// A source that also knows the values of scalar inputs.
 ///
-/// [`NativeLayout::learn`](super::NativeLayout::learn) compares torch's memory with such a source
-/// before that memory is read without it.
+/// [`NativeLayout::learn`](super::NativeLayout::learn) and
+/// [`NativeLayout::with_inputs`](super::NativeLayout::with_inputs) check a guessed layout of
+/// torch's memory against it; afterwards the memory is read directly.
 pub trait ReferenceEvents: RawEvents {
     /// Returns known inputs: the position of the event, the index among its inputs, and the value.
     ///

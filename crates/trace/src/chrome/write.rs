@@ -93,22 +93,22 @@ pub fn write_trace_with(
                 continue;
             }
             writer.push_event(id, event);
-            writer.text.hand_over(&mut out)?;
+            writer.text.flush_if_full(&mut out)?;
         }
     }
     for (index, record) in profile.memory().iter().enumerate() {
         writer.push_memory(index, &record);
-        writer.text.hand_over(&mut out)?;
+        writer.text.flush_if_full(&mut out)?;
     }
     for record in profile.passthrough().unknown_events() {
         writer.push_record(record);
-        writer.text.hand_over(&mut out)?;
+        writer.text.flush_if_full(&mut out)?;
     }
     writer.text.push(&format!(
         "\n],\"traceName\":{}}}\n",
         json_string(trace_name)
     ));
-    writer.text.hand_over_all(&mut out)?;
+    writer.text.flush(&mut out)?;
     Ok(out.flush()?)
 }
 

@@ -11,7 +11,8 @@ use crate::links::correlate::Correlation;
 enum Decision {
     /// Kept, and clipped at the edges of the window.
     Kept,
-    /// Kept without clipping, because its launch or a kernel inside it is kept.
+    /// Kept without clipping: its launch lies in the window and on a kept thread, or a kernel in it
+    /// is kept.
     Whole,
     Outside,
     OtherThread,
@@ -21,8 +22,8 @@ enum Decision {
 
 /// The decision for each event of a profile.
 ///
-/// Device work is not decided by its own time and thread but by that of its launch, so all decisions
-/// are made before anything is copied.
+/// If its launch is known, device work is judged by the time and thread of the launch and by its
+/// own duration, so all decisions are made before anything is copied.
 pub(super) struct Decisions {
     decisions: Vec<Decision>,
 }
@@ -34,7 +35,7 @@ impl Decisions {
         let events = profile.events();
         let mut decisions: Vec<Decision> = events.iter().map(|event| alone(event, cut)).collect();
         if cut.window.is_some() || cut.threads.is_some() {
-            follow_requests(profile, cut, &mut decisions);
+            follow_launches(profile, cut, &mut decisions);
             keep_ranges_around_kernels(profile, cut, &mut decisions);
         }
         Self { decisions }
@@ -48,7 +49,7 @@ impl Decisions {
         self.decisions[id.index()] == Decision::Whole
     }
 
-    pub(super) fn leave_out_for_number(&mut self, id: EventId) {
+    pub(super) fn drop_for_limit(&mut self, id: EventId) {
         self.decisions[id.index()] = Decision::TooMany;
     }
 
@@ -92,7 +93,7 @@ fn alone(event: &Event, cut: &Cut) -> Decision {
 }
 
 /// Lets device work follow the runtime call that launched it, or else its scope, if one is known.
-fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
+fn follow_launches(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
     if !profile.has_links() {
         return;
     }
@@ -106,16 +107,18 @@ fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
         .map(|id| (correlation(id), id))
         .filter(|&(correlation, _)| correlation != 0)
         .collect();
+    // Waits such as `cuda_sync` are device events of category `Other`, and have the correlation id
+    // of the runtime call that waited.
     let waits = of_category(Category::Other).filter(|&id| {
         let thread = profile.event(id).thread;
         profile.threads()[thread.index()].device != DeviceKind::Cpu
     });
     for id in of_category(Category::Kernel).chain(waits) {
         let call = calls.get(&correlation(id)).copied();
-        let Some(asked) = call.or_else(|| owners.owner(id)) else {
+        let Some(launch) = call.or_else(|| owners.owner(id)) else {
             continue;
         };
-        decisions[id.index()] = match alone(profile.event(asked), cut) {
+        decisions[id.index()] = match alone(profile.event(launch), cut) {
             // A short launch may start long work, so only the duration of the work counts.
             Decision::Kept | Decision::TooShort if profile.event(id).duration < cut.shortest => {
                 Decision::TooShort
@@ -126,8 +129,8 @@ fn follow_requests(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
     }
 }
 
-/// Keeps a range on a device if and only if a kernel in it is kept. Ranges without kernels keep
-/// their own decisions.
+/// Keeps a long enough device range whole if a kernel that starts in it is kept, and drops it as
+/// `Outside` if all of them are removed. Ranges without kernels keep their own decisions.
 fn keep_ranges_around_kernels(profile: &Profile, cut: &Cut, decisions: &mut [Decision]) {
     // By stream, the kernels in start order and whether each is kept.
     let mut kernels: FxHashMap<ThreadId, Vec<(EventId, bool)>> = FxHashMap::default();

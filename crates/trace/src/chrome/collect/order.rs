@@ -10,7 +10,7 @@ use mindprof_model::{Category, Event, Flags, Nanos, PassthroughArgs, Passthrough
 pub(super) struct IsOrdered {
     /// The start and end of the last event.
     last: Option<(i64, i64)>,
-    /// Whether an event was out of order or has changed since it was added.
+    /// Whether the events must be checked again: one arrived out of order or changed.
     is_unknown: bool,
 }
 
@@ -30,8 +30,8 @@ impl IsOrdered {
         self.is_unknown = true;
     }
 
-    /// Returns whether `events` are in order. Their times must be settled unless the answer is
-    /// known.
+    /// Returns whether `events` are in order. Unless [`Self::is_known`], their starts must already
+    /// be relative to time zero, because earlier they hold the bits of signed numbers.
     pub(super) fn of(&self, events: &[Event]) -> bool {
         !self.is_unknown || events.is_sorted_by_key(key)
     }
@@ -47,7 +47,7 @@ fn key(event: &Event) -> (Nanos, Reverse<Nanos>) {
     (event.start, Reverse(event.end()))
 }
 
-/// Returns the sorted order. Events with equal keys keep the order of the file.
+/// Returns the permutation that sorts the events. Those with equal keys keep the order of the file.
 pub(super) fn find(events: &[Event]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     // A trace consists of sorted runs, which this sort detects and merges.
@@ -55,7 +55,8 @@ pub(super) fn find(events: &[Event]) -> Vec<u32> {
     order
 }
 
-/// Moves the element at `order[i]` to `i` in place, cycle by cycle.
+/// Permutes events and their passthrough data in place: position `i` receives the element at
+/// `order[i]`.
 pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut PassthroughArgs) {
     for kind in [
         PassthroughKind::Category,
@@ -85,9 +86,9 @@ pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut
 /// c              |--|        inside b
 /// ```
 ///
-/// In a trace with whole microseconds, an end is accurate only to `resolution` nanoseconds: one
-/// that is later than its parent's by less than that is moved back. Tracks that are not `whole` are
-/// skipped, because the file stores their crossing events on overflow tracks.
+/// In a trace with whole microseconds, ends are accurate to `resolution` nanoseconds: an end that
+/// exceeds its parent's by at most that is moved back to it. Threads that the file spreads over
+/// overflow tracks (`whole` is false) are skipped, because their events may cross.
 pub(super) struct Nesting {
     whole: Vec<bool>,
     resolution: u64,

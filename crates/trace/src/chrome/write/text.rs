@@ -7,7 +7,7 @@ use crate::error::Result;
 /// The size of a chunk, small enough to stay in the cache until it is written.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// A growing text.
+/// A buffer of JSON text.
 #[derive(Debug)]
 pub(super) struct Text {
     bytes: Vec<u8>,
@@ -15,7 +15,7 @@ pub(super) struct Text {
 
 impl Text {
     pub(super) fn new() -> Self {
-        // The event that crosses the chunk size is rarely longer than this.
+        // 16 KiB of slack: few events are longer.
         let capacity = CHUNK_BYTES + (1 << 14);
         Self {
             bytes: Vec::with_capacity(capacity),
@@ -31,7 +31,7 @@ impl Text {
         self.push(itoa::Buffer::new().format(number));
     }
 
-    /// Appends an argument followed by a comma.
+    /// Appends `"key":value,`. The key must need no escaping.
     pub(super) fn push_argument(&mut self, key: &str, value: impl itoa::Integer) {
         self.push("\"");
         self.push(key);
@@ -52,7 +52,7 @@ impl Text {
         let mut buffer = itoa::Buffer::new();
         let digits = buffer.format(nanoseconds).as_bytes();
         let (whole, fraction) = digits.split_at(digits.len().saturating_sub(3));
-        // At most twenty digits and a point; small fractions keep their leading zeros.
+        // A `u64` has at most twenty digits; the zeros pad short fractions.
         let mut text = *b"000000000000000000000.000";
         let end = text.len();
         text[end - fraction.len()..].copy_from_slice(fraction);
@@ -63,15 +63,15 @@ impl Text {
     }
 
     /// Writes the text to `out` if it fills a chunk.
-    pub(super) fn hand_over(&mut self, out: &mut impl Write) -> Result<()> {
+    pub(super) fn flush_if_full(&mut self, out: &mut impl Write) -> Result<()> {
         if self.bytes.len() >= CHUNK_BYTES {
-            self.hand_over_all(out)?;
+            self.flush(out)?;
         }
         Ok(())
     }
 
     /// Writes the text to `out`.
-    pub(super) fn hand_over_all(&mut self, out: &mut impl Write) -> Result<()> {
+    pub(super) fn flush(&mut self, out: &mut impl Write) -> Result<()> {
         out.write_all(&self.bytes)?;
         self.bytes.clear();
         Ok(())
