@@ -1,8 +1,8 @@
 //! Conclusions from a profile: which ranges count as work, what a step is, where a training loop
 //! waited, and whether one profile got slower than another.
 //!
-//! Every face of mindprof (the program, the Python package, data frames, `mindprof run`) asks this
-//! crate, so that all of them give the same answer. Conclusions are data; `mindprof_report` puts
+//! Every interface (command line, Python, notebooks) asks this crate, so that all of them give the
+//! same answer. Conclusions are data; `mindprof_report` puts
 //! them into words and `mindprof_formats` into JSON.
 //!
 //! ```

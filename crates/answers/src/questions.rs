@@ -1,7 +1,7 @@
 //! Questions that can be asked of a profile by name, and their answers as JSON.
 //!
-//! The Python package asks through this table, so a new conclusion needs no binding of its own: it
-//! implements `Serialize`, and gets one more entry here.
+//! `_core.Profile.ask` exposes this table, so a new conclusion needs no binding of its own: it
+//! implements `Serialize` and gets an entry here.
 
 use mindprof_analyze::{Analysis, microseconds};
 use mindprof_model::Nanos;

@@ -1,8 +1,8 @@
 //! The verdict of a comparison: whether one profile is slower than another beyond a limit, or
 //! cannot be judged at all.
 //!
-//! The verdict is part of the library, not of `mindprof diff --fail-over`, so that every face that
-//! judges a comparison accepts and refuses the same traces.
+//! The verdict is part of the library, not of `mindprof diff --fail-over`, so that every interface
+//! that judges a comparison accepts and refuses the same traces.
 
 use mindprof_model::Nanos;
 

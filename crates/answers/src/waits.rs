@@ -1,15 +1,19 @@
-//! The time that a training loop waits for its data, in every step or while workers start.
+//! Classifies the time a training loop waits for data: within steps, outside them, or while workers
+//! start and end.
 //!
 //! The waits come from the ranges that torch's data loaders open, the starts and ends of workers
-//! from the launcher's marks.
+//! from the marks of `mindprof run`.
 
 use mindprof_model::Nanos;
 
 /// The share of the time above which waiting is a finding.
 const MUCH: f64 = 0.2;
 
-/// A few batches cause the waiting if this share of them takes the share [`MOST`] of the time.
+/// The largest share of all batches that counts as few. If so few of them take the share [`MOST`]
+/// of the waiting, they are named as its cause.
 const FEW: f64 = 0.05;
+
+/// The share of the waiting time that counts as most of it.
 const MOST: f64 = 0.8;
 
 /// A span of time, since the profile's reference time.
@@ -58,7 +62,7 @@ pub struct LoopTimes {
 /// rather than in every step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DataWaits {
-    /// Every wait for a batch.
+    /// The waits that returned a batch.
     waits: Vec<Span>,
     /// The waits that are not a worker's first batch.
     later: Vec<Span>,
@@ -190,7 +194,7 @@ impl DataWaits {
             }
             return found;
         };
-        // Waits before the first step do not make the data of the steps late.
+        // Waits outside the steps do not make the data of the steps late.
         let (inside, outside): (Vec<Span>, Vec<Span>) =
             self.later.iter().partition(|wait| steps.contains(**wait));
         let count = around.step_times.len() as u64;

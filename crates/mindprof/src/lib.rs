@@ -23,8 +23,9 @@
 //! ```
 //!
 //! The other crates have an example each: `mindprof_model` defines a profile, `mindprof_record`
-//! records one, `mindprof_analyze` analyzes it, and `mindprof_formats` and `mindprof_report` write
-//! it for programs and for people.
+//! records one, `mindprof_trace` reads and writes trace files, `mindprof_analyze` computes the
+//! event tree and rows, `mindprof_answers` draws conclusions from them, and `mindprof_formats` and
+//! `mindprof_report` write the results for programs and for people.
 //!
 //! A framework with operators of its own records them through [`host`].
 //!

@@ -1,6 +1,6 @@
 //! The profile: plain data, and the invariants that its builder checks.
 //!
-//! A profile comes from a recording (`mindprof-record`) or from a trace file (`mindprof-formats`).
+//! A profile comes from a recording (`mindprof-record`) or from a trace file (`mindprof-trace`).
 //! Every later computation and every output reads [`Profile`] and nothing else.
 //!
 //! ```

@@ -1,6 +1,7 @@
-//! Iterates over several layouts, broadcast to one shape, in step.
+//! Iterates over several layouts, broadcast to one shape, in lockstep.
 //!
-//! Dimensions that are contiguous in every operand are merged, so that most walks are one long run.
+//! Adjacent dimensions that form one evenly strided run in every operand are merged, so that most
+//! walks are one long run.
 //! Fast kernels iterate over runs (start, stride, count), and others over single positions.
 
 use std::array;
@@ -11,8 +12,8 @@ use crate::layout::Layout;
 
 /// The storage positions of `N` operands, visited together.
 ///
-/// Kernels create one from the layouts of their operands. It performs the broadcasting: an operand
-/// with fewer elements is visited with stride zero.
+/// Kernels create one from the layouts of their operands. It performs the broadcasting: along a
+/// dimension that an operand lacks or has with size 1, its stride is zero.
 #[derive(Debug)]
 pub(crate) struct Walk<const N: usize> {
     /// The sizes, innermost first.
@@ -45,10 +46,13 @@ impl<const N: usize> Walk<N> {
             if dim == 1 {
                 continue;
             }
+            // Views and foreign tensors with negative strides are rejected when they are created.
             let strides = layouts.map(|layout| broadcast_stride(layout, dimension, dims) as usize);
             match (walk.dims.last_mut(), walk.strides.last()) {
                 (Some(inner), Some(inner_strides))
                     if (0..N).all(|operand| {
+                        // The product can overflow only if there are no elements: the strides of
+                        // empty tensors are not checked against a storage.
                         strides[operand] == inner_strides[operand].wrapping_mul(*inner)
                     }) =>
                 {
@@ -68,7 +72,7 @@ impl<const N: usize> Walk<N> {
         self.visit_runs(&mut visit);
     }
 
-    /// Visits as `runs` does; not generic over the closure, so that it is compiled once.
+    /// Visits as `runs` does; not generic over the closure, so that it is compiled once per `N`.
     fn visit_runs(&self, visit: &mut dyn FnMut([usize; N], [usize; N], usize)) {
         if self.dims.contains(&0) {
             return;
