@@ -9,6 +9,7 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/runtime.md"
@@ -27,9 +28,17 @@ runtime lacks raises an `AttributeError` that points here. `tools/runtime_page.p
 """
 
 
-def section(place: str, torchs: list[str]) -> str:
+def is_imported(module: ModuleType, name: str) -> bool:
+    """Returns whether a name is a module from elsewhere that `module` imports for itself."""
+    value = getattr(module, name, None)
+    is_inside = isinstance(value, ModuleType) and value.__name__.startswith(f"{module.__name__}.")
+    return isinstance(value, ModuleType) and not is_inside
+
+
+def section(place: str, names: list[str]) -> str:
     """Returns the section about one module."""
     module = importlib.import_module(place.replace("torch", "mindtorch_v2", 1))
+    torchs = [name for name in names if not is_imported(module, name)]
     has = [name for name in torchs if hasattr(module, name)]
     own = getattr(module, "__all__", [])
     further = sorted(name for name in own if name not in torchs and not name.startswith("_"))
