@@ -146,7 +146,11 @@ class ProfileDiff:
 
     @property
     def growth(self) -> float:
-        """The growth of the whole profile: 0.05 for five percent, infinite if it was empty."""
+        """The growth of CPU time or of device time, whichever grew more.
+
+        With `measure="count"`, it is the growth of the number of events. 0.05 means five percent,
+        and the growth is infinite if the first profile has zero.
+        """
         return self._found.growth()
 
     def verdict(
@@ -154,8 +158,8 @@ class ProfileDiff:
     ) -> DiffVerdict:
         """Judges the growth against a limit, as `mindprof diff --fail-over` does.
 
-        Profiles that cannot be judged are refused: a trace that is damaged, cut off or empty cannot
-        have grown, and a gate must not pass it.
+        Profiles that cannot be judged are refused: a damaged, truncated or empty trace looks faster
+        than it was, so a gate must not pass it.
 
         Args:
             fail_over: The growth that is still accepted: 0.05 for five percent.
@@ -173,7 +177,7 @@ class ProfileDiff:
             >>> assert mindprof.diff(prof, prof).verdict(0.05)
         """
         if not fail_over >= 0:
-            raise ValueError(f"fail_over must not be negative, found {fail_over}")
+            raise ValueError(f"fail_over must be zero or more, got {fail_over}")
         outcome, reason, growth = self._found.verdict(fail_over, fail_on)
         return DiffVerdict(outcome, reason or "nothing grew beyond the limit", growth)
 
@@ -210,7 +214,7 @@ class ProfileDiff:
     def _repr_html_(self) -> str:
         """Returns the notebook representation: the changed rows, largest change first."""
         changed = [row for row in self.rows if row.state != "same"]
-        caption = f"{len(changed)} of {len(self)} rows changed, the whole by {self.growth:+.1%}"
+        caption = f"{len(changed)} of {len(self)} rows changed, largest growth {self.growth:+.1%}"
         return notebook.table(_COLUMNS, changed, len(changed), caption)
 
     def __len__(self) -> int:
@@ -242,11 +246,11 @@ def diff(
         after: The profile to compare with the baseline.
         by_shapes: Group rows by input shapes too, if both profiles have them.
         include_python_functions: Compare calls of Python functions too.
-        measure: The sort key of the rows: self time (`self`), total time (`total`) or the number of
-            events (`count`).
+        measure: What to compare and sort by: self time (`self`), total time (`total`) or the number
+            of events (`count`). It also decides `growth` and `verdict()`.
 
     Raises:
-        TypeError: An argument is none of these.
+        TypeError: An argument has an unsupported type.
         ValueError: The measure does not exist, or a profiler has no finished recording.
         OSError: A file cannot be read.
         ProfilerError: A file is not a trace.

@@ -1,7 +1,8 @@
 """Imports of rarely used modules, deferred until first use or the first fork.
 
 A child that is forked while another thread imports a module deadlocks when it imports the same one.
-Therefore every fork imports all of these modules first. Starting and stopping needs none of them.
+Therefore every fork imports all of these modules first. Starting and stopping a profiler needs none
+of them.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ def load(
 
     Raises:
         OSError: The file does not exist or cannot be read.
-        TypeError: `source` is none of these.
+        TypeError: `source` has an unsupported type.
         ValueError: `max_bytes` is less than one.
         ProfilerError: The source is not a trace, or is larger than `max_bytes`.
 

@@ -179,7 +179,7 @@ def test_a_verdict_checks_its_limit() -> None:
     assert found.verdict(0, fail_on="row")
     assert found.verdict(0).growth == 0
     for limit in (-0.1, float("nan")):
-        with pytest.raises(ValueError, match="fail_over must not be negative"):
+        with pytest.raises(ValueError, match="fail_over must be zero or more, got"):
             found.verdict(limit)
     with pytest.raises(ValueError, match="fail_on should be one of: total, row"):
         found.verdict(0, fail_on="rows")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from typing import Any
 
 from mindprof import _core
 from mindprof._frameworks.call_level import level_outside
-from mindprof._frameworks.kineto_config import is_of_all_threads, kineto_activities, kineto_config
+from mindprof._frameworks.kineto_config import kineto_activities, kineto_config, records_all_threads
 from mindprof._frameworks.kineto_results import check_results
 from mindprof._frameworks.pytorch import PyTorchHost
 from mindprof._frameworks.torch_backend import observer_works, supported_devices, torch_version
@@ -181,7 +181,7 @@ class KinetoHost:
         own = collection_of(session)
         if own is None:
             self._observer.toggle(session, enabled, activities)
-        elif is_of_all_threads(own.options) and torch_version(torch) < _TOGGLES_ALL_THREADS:
+        elif records_all_threads(own.options) and torch_version(torch) < _TOGGLES_ALL_THREADS:
             # This torch cannot resume a collection of all threads.
             if not enabled:
                 _warn(_CANNOT_BE_TOGGLED)

@@ -9,38 +9,39 @@ from mindprof._settings.options import SessionOptions
 
 
 def kineto_activities(torch: ModuleType, options: SessionOptions) -> set[Any]:
-    """Returns the groups to record as members of torch's class."""
+    """Returns the activities to record as members of torch's `ProfilerActivity`."""
     groups = torch._C._profiler.ProfilerActivity
     return {getattr(groups, group.name) for group in options.activities}
 
 
-def is_of_all_threads(options: SessionOptions) -> bool:
-    """Returns whether Kineto records all threads, which it cannot do together with memory."""
+def records_all_threads(options: SessionOptions) -> bool:
+    """Returns whether Kineto records all threads. It cannot if it also records memory."""
     return options.all_threads and not options.profile_memory
 
 
 def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
-    """Returns the configuration of Kineto."""
-    made_by = torch._C._profiler
-    return made_by.ProfilerConfig(
-        made_by.ProfilerState.KINETO,
+    """Returns torch's `ProfilerConfig` for the options of a recording."""
+    native = torch._C._profiler
+    return native.ProfilerConfig(
+        native.ProfilerState.KINETO,
         options.records_inputs,
         options.profile_memory,
         options.with_stack,
         options.with_flops,
-        # `with_modules` covers only TorchScript; Python modules are known from their calls.
+        # Kineto's `with_modules` covers only TorchScript. Python calls name the other modules.
         False,
-        _experimental(made_by, options),
+        _experimental_config(native, options),
         options.trace_id,
     )
 
 
-def _experimental(made_by: Any, options: SessionOptions) -> Any:
-    kind = made_by._ExperimentalConfig
+def _experimental_config(native: Any, options: SessionOptions) -> Any:
+    kind = native._ExperimentalConfig
     given = {} if options.experimental_config is None else options.experimental_config.for_torch()
     # Kineto reports stacks only if it is verbose.
     given["verbose"] = options.with_stack
-    given["profile_all_threads"] = is_of_all_threads(options)
-    # The options differ between versions of torch; its docstring lists those that exist.
+    given["profile_all_threads"] = records_all_threads(options)
+    # Versions of torch differ in their options. Pass only those that the docstring of the
+    # constructor lists.
     text = kind.__init__.__doc__ or ""
     return kind(**{name: value for name, value in given.items() if f" {name}: " in text})

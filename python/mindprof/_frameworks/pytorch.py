@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from mindprof import _core
 from mindprof._frameworks import fast_ranges, optimizer_watch
 from mindprof._frameworks.call_level import level_outside
-from mindprof._frameworks.torch_backend import memory_is_told
+from mindprof._frameworks.torch_backend import reports_memory
 from mindprof._frameworks.torch_sessions import (
     IS_BUSY,
     WITHOUT_TORCH,
@@ -70,7 +70,7 @@ class PyTorchHost:
 
     def _observe(self, session: _core.Session, options: SessionOptions) -> None:
         torch = sys.modules["torch"]
-        memory = options.profile_memory and memory_is_told(torch)
+        memory = options.profile_memory and reports_memory(torch)
         _add(session)
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())

@@ -1,8 +1,8 @@
 """The choice of the backend that records torch: the observer or Kineto.
 
-The observer is located in torch's libraries and checked on a few operators before it is used. If
-that fails, or if a device is to be recorded, torch's own collector, Kineto, is used. The choice is
-logged.
+Before the observer is used, the functions that it needs are looked up in torch's libraries, and the
+layout of torch's objects is probed with a few operators. If that fails, or if a device is to be
+recorded, torch's own collector, Kineto, is used. The choice is logged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OLDEST = (2, 7)
 _CHECKED_BYTES = 12_345
 
 _trial: PlainThread[Trial] | None = None
-_said: set[Backend] = set()
+_logged: set[Backend] = set()
 _lock = threading.RLock()
 
 
@@ -47,11 +47,11 @@ class Trial(NamedTuple):
 
     Args:
         backend: The observer, or `off` if it does not work with this torch.
-        tells_memory: Whether torch reports memory to the observer.
+        reports_memory: Whether torch reports memory to the observer.
     """
 
     backend: Backend
-    tells_memory: bool
+    reports_memory: bool
 
 
 def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
@@ -71,20 +71,20 @@ def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
     if forced not in ("", "observer", "kineto", "off"):
         raise ValueError(f"{VARIABLE} must be observer, kineto or off, got {forced!r}")
     if forced == "off":
-        return _say(Backend("off", f"disabled by {VARIABLE}"))
+        return _log_once(Backend("off", f"disabled by {VARIABLE}"))
     if forced == "kineto":
         if not has_kineto(torch):
             raise RuntimeError(f"{VARIABLE}=kineto: this torch was built without Kineto")
-        return _say(Backend("kineto", f"set by {VARIABLE}"))
+        return _log_once(Backend("kineto", f"set by {VARIABLE}"))
     # Probed even if it is not needed now, because it cannot be probed during a recording.
     probed = _tried(torch).backend
     if not forced and device in recorded_devices(torch):
-        return _say(Backend("kineto", f"{device} is among the activities"))
+        return _log_once(Backend("kineto", f"{device} is among the activities"))
     if forced and probed.name != forced:
         raise RuntimeError(f"{VARIABLE}=observer: {probed.reason}")
     if probed.name == "off" and has_kineto(torch):
-        return _say(Backend("kineto", f"the observer cannot be used: {probed.reason}"))
-    return _say(probed)
+        return _log_once(Backend("kineto", f"the observer cannot be used: {probed.reason}"))
+    return _log_once(probed)
 
 
 def observer_works(torch: ModuleType) -> bool:
@@ -114,9 +114,9 @@ def recorded_devices(torch: ModuleType) -> set[str]:
     return supported_devices(torch)
 
 
-def memory_is_told(torch: ModuleType) -> bool:
+def reports_memory(torch: ModuleType) -> bool:
     """Returns whether torch reports memory to the observer."""
-    return _tried(torch).tells_memory
+    return _tried(torch).reports_memory
 
 
 def is_loaded(torch: ModuleType) -> bool:
@@ -154,7 +154,7 @@ if hasattr(os, "register_at_fork"):
 def _try_out(torch: ModuleType) -> Trial:
     reason = _obstacle(torch) or _probe_failure(torch)
     if reason:
-        return Trial(Backend("off", reason), tells_memory=False)
+        return Trial(Backend("off", reason), reports_memory=False)
     _core.name_module_calls(torch.nn.Module.__call__)
     _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
     observer = Backend("observer", "its layout was probed and is as expected")
@@ -254,7 +254,11 @@ def sample_tensors(torch: ModuleType) -> list[Any]:
 
 
 def other_tensors(torch: ModuleType) -> list[Any]:
-    """Returns a meta tensor and three wrapper subclasses, two of which compute shapes in Python."""
+    """Returns a meta tensor and three tensors of a wrapper subclass.
+
+    Two of these let Python code compute their sizes or strides. The probe finds the bits that mark
+    such tensors.
+    """
 
     class Wrapper(torch.Tensor):  # type: ignore[misc, name-defined]
         @classmethod
@@ -273,11 +277,11 @@ def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[i
     return addresses, [tensor.grad_fn._sequence_nr() for tensor in (c, d)]  # type: ignore[attr-defined]
 
 
-def _say(backend: Backend) -> Backend:
+def _log_once(backend: Backend) -> Backend:
     """Logs a choice the first time that it is made."""
-    if backend in _said:
+    if backend in _logged:
         return backend
-    _said.add(backend)
+    _logged.add(backend)
     version = getattr(sys.modules.get("torch"), "__version__", "?")
     inform("torch %s is recorded by: %s (%s)", version, backend.name, backend.reason)
     return backend

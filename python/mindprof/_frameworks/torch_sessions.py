@@ -19,7 +19,7 @@ from mindprof._settings.options import SessionOptions
 
 IS_BUSY = (
     "torch's operators are recorded exclusively by another profiler: this recording has {rest}. "
-    "Stop the other profiler first."
+    "Stop the other profiler first, or remove this one under mindprof run."
 )
 BY_OBSERVER = "them through the observer, without device events"
 WITHOUT_TORCH = "no operators of torch"

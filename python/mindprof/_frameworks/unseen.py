@@ -12,29 +12,36 @@ from mindprof._frameworks.host import Host
 from mindprof._frameworks.torch_backend import chosen_backend, is_loaded
 
 _TEXT = (
-    "torch is loaded, but its operators are not in this recording: {reason}. Record them with "
-    "torch.profiler, write a trace with export_chrome_trace(path), and read it with "
-    "mindprof.load(path) or `mindprof table`. Ranges of record_function and, with "
-    "with_stack=True, Python calls are in this recording."
+    "torch is loaded, but its operators are not in this recording: {reason}. {remedy} Ranges of "
+    "record_function and, with with_stack=True, Python calls are in this recording."
 )
 
-_said = False
+_IMPORTED_LATE = "it was imported after the recording started"
+_IMPORT_EARLIER = "Import torch before starting the profiler."
+_USE_TORCH_PROFILER = (
+    "Record them with torch.profiler, write a trace with export_chrome_trace(path), and read it "
+    "with mindprof.load(path) or `mindprof table`."
+)
+
+_has_warned = False
 
 
 def warn_of_unseen_torch(host: Host) -> None:
     """Warns once per process if torch is loaded but `host` did not record its operators."""
-    global _said
+    global _has_warned
     torch = sys.modules.get("torch")
     if (
-        _said
+        _has_warned
         or torch is None
         or not is_loaded(torch)
         or not isinstance(host, EmbeddedHost)
         or "mindtorch_v2" in sys.modules
     ):
         return
-    _said = True
-    warnings.warn(_TEXT.format(reason=_reason(torch)), stacklevel=level_outside())
+    _has_warned = True
+    reason = _reason(torch)
+    remedy = _IMPORT_EARLIER if reason == _IMPORTED_LATE else _USE_TORCH_PROFILER
+    warnings.warn(_TEXT.format(reason=reason, remedy=remedy), stacklevel=level_outside())
 
 
 def _reason(torch: ModuleType) -> str:
@@ -44,4 +51,4 @@ def _reason(torch: ModuleType) -> str:
         return str(error)
     if backend.name == "off":
         return backend.reason
-    return "it was imported after the recording started"
+    return _IMPORTED_LATE

@@ -208,13 +208,17 @@ class _KinetoProfile(SharedResults):
             self.add_metadata_json(_DISTRIBUTED, found)
 
     def _meet_host(self) -> None:
-        """Adds a framework that was imported after the recording started."""
+        """Starts recording a framework that was imported after the recording started.
+
+        `mindprof run` calls it when the import of torch ends.
+        """
         if self._takes_all_activities:
             self.activities = supported_activities()
             self.use_device = device_of(self.activities)
         if self.profiler is not None:
             self.profiler._meet_host(self.use_device)
-        # Its data loaders may start workers before the recording that they belong to.
+        # Data loaders of the framework may start workers while no window is open, before the window
+        # that records them.
         WORKERS.meet_torch()
 
     def _initialized(self, doing: str) -> autograd_profile.profile:
@@ -374,7 +378,7 @@ class _KinetoProfile(SharedResults):
         trace_metadata.check(key, value)
 
     def preset_metadata_json(self, key: str, value: str) -> None:
-        """Adds JSON to the metadata of every trace from now on, even before `start()`.
+        """Adds JSON to the metadata of every later recording. It may be called before `start()`.
 
         Args:
             key: The top-level key in the file.

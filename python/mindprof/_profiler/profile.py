@@ -31,13 +31,16 @@ def _is_kineto_stopped() -> bool:
 
 
 class profile(_KinetoProfile):
-    """Records operators on all threads, from start to stop or by a schedule.
+    """Records operators, ranges and device work, from `start()` to `stop()` or by a schedule.
 
-    Profilers may be nested or overlap; each one gets all events of its own time.
+    Takes the arguments of `torch.profiler.profile`. All threads are recorded. Profilers may nest
+    and overlap, and each one gets all events of its own time. The exception is torch's collector,
+    Kineto, which records CUDA: only the profiler that started first gets the operators of torch.
 
     Args:
-        activities: The groups of activities to record, or dicts from a group to the activity types
-            to write into traces; everything available if `None`.
+        activities: The activities to record, such as `ProfilerActivity.CPU`. A dict instead of an
+            activity maps it to the activity types that traces contain. `None` means all activities
+            that are available.
         schedule: A function from the number of a step to its action; every step is recorded if
             `None`.
         on_trace_ready: A callback that is called with the profiler at the end of each cycle.
@@ -50,9 +53,10 @@ class profile(_KinetoProfile):
         execution_trace_observer: An observer to start and stop with the recording.
         acc_events: Accumulate the events of all cycles.
         custom_trace_id_callback: Returns the id of each trace; ids are random if `None`.
-        post_processing_timeout_s: The time limit for processing results; zero gives no results.
-        budget_bytes: The maximum memory of the recording. Beyond it, the newest events are dropped
-            and counted in the table's footer, in exported traces and in `lost_events`.
+        post_processing_timeout_s: Zero gives no results; other values have no effect.
+        budget_bytes: The maximum memory that mindprof uses for the recording; it does not limit
+            Kineto. Beyond it, the newest events are dropped and counted in the table's footer, in
+            exported traces and in `lost_events`.
         stack_depth: The maximum depth of recorded Python calls. Deeper calls are counted but not
             kept; operators inside them keep the line that called them.
 

@@ -34,7 +34,7 @@ def tensorboard_trace_handler(
     """
     worker = worker_name
     if worker and _leads_out(worker):
-        raise ValueError(f"worker_name must be a file name inside dir_name, got {worker!r}")
+        raise ValueError(f"worker_name must stay inside dir_name, got {worker!r}")
 
     def handle(profiler: Exporter) -> None:
         nonlocal worker

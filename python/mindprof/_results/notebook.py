@@ -1,7 +1,7 @@
-"""HTML tables for notebooks, which show events, rows, differences and profiles.
+"""HTML tables by which notebooks show events, rows, differences and profiles.
 
-A click on a heading sorts a table, where the notebook allows JavaScript. All text is escaped,
-because names come from the profiled program.
+A click on a heading sorts a table if the notebook allows JavaScript. All text is escaped, because
+names come from the profiled program.
 """
 
 from __future__ import annotations

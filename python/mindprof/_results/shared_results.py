@@ -15,7 +15,7 @@ from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.recorded_files import RecordedFiles
 
 NO_RECORDING = (
-    "'NoneType' object has no attribute 'save' (there is no finished recording; "
+    "'NoneType' object has no attribute 'save' (no finished recording: "
     "stop the profiler before exporting)"
 )
 
@@ -24,7 +24,8 @@ class SharedResults(RecordedFiles):
     """The averages and exports of a profile.
 
     A subclass implements `_recording_for`, which returns the recording that results describe, and
-    `_write_stacks`, because profiles differ in which stacks they accept.
+    `_write_stacks`, because a profiler needs `with_stack=True` to export stacks and a loaded trace
+    does not.
     """
 
     def _recording_for(self, doing: str, /) -> _core.Profile | None:

@@ -16,7 +16,7 @@ else:
     from mindprof._dataclass import dataclass
 
 _DESCRIPTION = """\
-Profile an unmodified Python program. When it ends, also by Ctrl-C or an
+Profile an unmodified Python program. When it ends, even by Ctrl-C or an
 exception, print the most expensive rows and write the trace, the table and
 the stacks to a folder."""
 
@@ -139,7 +139,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="record N optimizer steps [default: the whole run]",
     )
-    add("--wait", type=_count, default=0, metavar="N", help="skip the first N steps")
+    add(
+        "--wait",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="with --active: skip the first N steps",
+    )
     add(
         "--warmup",
         type=_count,
