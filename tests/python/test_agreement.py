@@ -203,6 +203,7 @@ def test_a_restarted_profiler_has_no_step_before_its_first() -> None:
     prof.step()
     prof.stop()
     assert prof.profiler is not None
+    assert prof.profiler.kineto_results is not None
     steps = json.loads(prof.profiler.kineto_results.ask("steps"))
     assert [step["number"] for step in steps["complete"]] == [1]
     assert steps["open"]["number"] == 2
