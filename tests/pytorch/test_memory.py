@@ -87,7 +87,7 @@ def test_what_was_there_before_is_not_known(tmp_path: Path) -> None:
     told = subprocess.check_output(command, env=environment, text=True)
     assert " MB as far as known, " in told or " B as far as known, " in told
     assert "as far as known: blocks from before the window are counted to its end" in told
-    assert "the trace does not tell what was in use before" in told
+    assert "the trace does not report the memory in use before the window" in told
 
 
 def test_a_recording_holds_nothing_of_those_before(tmp_path: Path) -> None:
