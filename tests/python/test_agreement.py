@@ -118,6 +118,9 @@ def test_what_is_left_out_is_the_same(run: Run) -> None:
     time_us = sum(row["self_cpu_time_total"] for row in imports)
     assert info["imports_us"] == pytest.approx(time_us)
     assert info["step_ranges"] == sum(row["count"] for row in steps)
+    whole = run.json("diff", run.trace, run.trace)["before"]
+    assert whole["imports_us"] == pytest.approx(time_us)
+    assert "Imports, not compared: " in run.mindprof("diff", run.trace, run.trace)
     metadata = mindprof.load(run.trace).metadata["mindprof_run"]
     assert sorted(metadata["imports"]) == sorted(row["key"] for row in imports)
     assert sorted(metadata["steps"]) == sorted(row["key"] for row in steps)

@@ -134,7 +134,7 @@ pub struct Whole {
     /// The number of events of the profile, compared or not.
     pub recorded: u64,
     /// The time of imports, which are not compared because they are not work of the program.
-    pub left_out: Nanos,
+    pub imports: Nanos,
 }
 
 /// The comparison of two profiles.
@@ -295,7 +295,7 @@ impl Rows {
         let mut whole = Whole {
             recorded: analysis.profile().events().len() as u64,
             span: profile.span(),
-            left_out: rows.left_out.import_time(),
+            imports: rows.left_out.import_time(),
             ..Whole::default()
         };
         for average in &rows.averages.rows {

@@ -2,8 +2,7 @@
 //! waited, and whether one profile got slower than another.
 //!
 //! Every interface (command line, Python, notebooks) asks this crate, so that all of them give the
-//! same answer. Conclusions are data; `mindprof_report` puts
-//! them into words and `mindprof_formats` into JSON.
+//! same answer. Conclusions are data that serialize to JSON; `mindprof_report` puts them into words.
 //!
 //! ```
 //! use mindprof_analyze::{Analysis, GroupBy};
@@ -34,10 +33,10 @@ mod work;
 
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use questions::{QUESTIONS, Question, ask};
-pub use run::{ImportTime, RunMarks, RunReport, RunSteps};
+pub use run::{RunMarks, RunReport, RunSteps};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use steps::{Step, Steps};
 pub use summary::{Summary, Track};
 pub use verdict::{Condition, FailOn, Grown, Limit, Refusal, Verdict};
 pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
-pub use work::{LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};
+pub use work::{ImportTime, LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};

@@ -7,10 +7,9 @@
 use mindprof_analyze::{Analysis, process_time, spans};
 use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
 
-use crate::side_ranges::IMPORT_PREFIX;
 use crate::steps::Steps;
 use crate::waits::{DataWaits, LoopTimes, Span, WaitFinding, WorkersStart};
-use crate::work::WorkRows;
+use crate::work::{ImportTime, WorkRows};
 
 /// The prefix of the ranges in which a loop gets its next batch from one of torch's data loaders,
 /// and the prefix if the loader has workers.
@@ -37,15 +36,6 @@ pub struct RunMarks {
     pub process: u64,
     /// The native id of the thread that runs the training loop.
     pub loop_thread: u64,
-}
-
-/// The time that imports of one module took.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportTime {
-    /// The name of the module.
-    pub module: String,
-    /// The self time of its imports.
-    pub time: Nanos,
 }
 
 /// The optimizer steps of a window.
@@ -126,7 +116,7 @@ impl RunReport {
         Self {
             recorded,
             rest,
-            imports: import_times(rows),
+            imports: rows.left_out.import_times(),
             other_imports: inside(&marks.other_imports, recorded),
             steps: run_steps(&steps, rows, around.step_times, recorded),
             is_over_budget,
@@ -150,24 +140,6 @@ fn inside(spans: &[Span], window: Nanos) -> Nanos {
         end.saturating_sub(span.begin).0
     });
     Nanos(inside.sum())
-}
-
-fn import_times(rows: &WorkRows) -> Vec<ImportTime> {
-    let mut imports: Vec<ImportTime> = rows
-        .left_out
-        .imports
-        .iter()
-        .map(|row| ImportTime {
-            module: row
-                .key
-                .strip_prefix(IMPORT_PREFIX)
-                .unwrap_or(&row.key)
-                .into(),
-            time: row.sums.self_cpu_total,
-        })
-        .collect();
-    imports.sort_by_key(|import| std::cmp::Reverse(import.time));
-    imports
 }
 
 /// Returns the steps whose beginning is known: those of the launcher's schedule, or those between two

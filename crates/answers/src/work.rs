@@ -5,14 +5,15 @@
 //! to the ranges around those. In any other profile everything is work.
 
 use mindprof_analyze::{
-    Analysis, Average, Averages, GroupBy, averages, stacks_without_calls, time_inside,
+    Analysis, Average, Averages, GroupBy, Keys, averages, stacks_without_calls, time_inside,
     without_calls,
 };
 use mindprof_model::{Category, Nanos, Profile};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::questions::micros;
-use crate::side_ranges::SideRanges;
+use crate::side_ranges::{IMPORT_PREFIX, SideRanges};
 
 /// The definition of work for one profile.
 ///
@@ -57,10 +58,38 @@ impl LeftOut {
         Nanos(imports.map(|row| row.sums.self_cpu_total.0).sum())
     }
 
+    /// Returns the import time of each module, longest first.
+    pub fn import_times(&self) -> Vec<ImportTime> {
+        let mut modules: FxHashMap<&str, Nanos> = FxHashMap::default();
+        for row in &self.imports {
+            let module = row.key.strip_prefix(IMPORT_PREFIX).unwrap_or(&row.key);
+            let time = modules.entry(module).or_default();
+            *time = *time + row.sums.self_cpu_total;
+        }
+        let mut times: Vec<ImportTime> = modules
+            .into_iter()
+            .map(|(module, time)| ImportTime {
+                module: module.into(),
+                time,
+            })
+            .collect();
+        times.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.module.cmp(&b.module)));
+        times
+    }
+
     /// Returns the number of step ranges.
     pub fn step_ranges(&self) -> u64 {
         self.steps.iter().map(|row| row.sums.count).sum()
     }
+}
+
+/// The time that imports of one module took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportTime {
+    /// The name of the module.
+    pub module: String,
+    /// The self time of its imports.
+    pub time: Nanos,
 }
 
 /// The totals of a profile's work, and of the ranges that its rows leave out.
@@ -153,11 +182,13 @@ impl Work {
         for (row, time) in all.rows.iter_mut().zip(inside) {
             row.sums.take_cpu_time(time);
         }
+        let imports: FxHashSet<&str> = imports.into_iter().collect();
+        let steps: FxHashSet<&str> = side.steps.iter().map(String::as_str).collect();
         let mut rows = WorkRows::default();
         for (position, row) in all.rows.into_iter().enumerate() {
-            let list = match &row.key {
-                key if side.imports.contains(key) => &mut rows.left_out.imports,
-                key if side.steps.contains(key) => &mut rows.left_out.steps,
+            let list = match row.key.as_str() {
+                key if imports.contains(key) => &mut rows.left_out.imports,
+                key if steps.contains(key) => &mut rows.left_out.steps,
                 _ => {
                     rows.averages.rows.push(row);
                     continue;
@@ -184,10 +215,8 @@ impl Work {
         let Some(side) = &self.side else {
             return is_python_alone(profile);
         };
-        let is_side = |name: &str| {
-            let key = mindprof_analyze::Keys::text(name);
-            side.keys().any(|side| side == key)
-        };
+        let keys: FxHashSet<&str> = side.keys().collect();
+        let is_side = |name: &str| keys.contains(Keys::text(name));
         let side: Vec<bool> = profile.strings().iter().map(is_side).collect();
         let mut ranges = profile
             .events()

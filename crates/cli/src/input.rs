@@ -14,6 +14,8 @@ use mindprof_trace::{
     read_trace_from,
 };
 
+use mindprof_formats::counted;
+
 use crate::failure::advised;
 use crate::output::{Output, tell};
 use crate::progress::{Busy, Progress};
@@ -80,7 +82,7 @@ fn warn(path: &Path, reading: &Reading) {
         tell(&format!("warning: {}: {sentence}", path.display()));
     }
     for (name, count) in &reading.unknown_categories {
-        let events = units::count(*count, "event");
+        let events = counted(*count, "event");
         let name = visible(name);
         tell(&format!(
             "warning: {}: {events} of the unknown category `{name}`, shown as CPU events",

@@ -6,12 +6,6 @@ use std::fmt;
 
 use mindprof_model::Nanos;
 
-/// Returns a number with its noun: `1 event`, `2 events`.
-pub(crate) fn count(number: u64, one: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {one}{plural}")
-}
-
 /// Parses a time with its unit: `250ns`, `10us`, `1.5ms`, `2s`.
 pub(crate) fn time(text: &str) -> Result<Nanos, String> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];

@@ -66,6 +66,8 @@ struct WholeDocument {
     self_cpu_us: f64,
     self_device_us: f64,
     span_us: f64,
+    /// The time of imports, which are not compared.
+    imports_us: f64,
 }
 
 impl WholeDocument {
@@ -75,6 +77,7 @@ impl WholeDocument {
             self_cpu_us: microseconds(whole.host),
             self_device_us: microseconds(whole.device),
             span_us: microseconds(whole.span),
+            imports_us: microseconds(whole.imports),
         }
     }
 }

@@ -221,7 +221,7 @@ impl Format {
             ),
         ] {
             if count > 0 {
-                let things = counted(count, noun);
+                let things = counted(count as u64, noun);
                 notes.push(format!("{format} has no row for {things}: {why}"));
             }
         }
@@ -248,14 +248,16 @@ impl Format {
             (others, "counter, flow or other event"),
         ];
         let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> = parts.map(|(count, noun)| counted(count, noun)).collect();
+        let parts: Vec<String> = parts
+            .map(|(count, noun)| counted(count as u64, noun))
+            .collect();
         let format = self.name();
         (!parts.is_empty()).then(|| format!("{format} cannot hold {}", parts.join(", ")))
     }
 }
 
 /// Returns a number with its noun: `1 event`, `2 events`.
-fn counted(count: usize, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{end}")
 }

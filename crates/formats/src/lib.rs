@@ -33,7 +33,7 @@ pub use error::{Error, Result};
 pub use folded::{
     STACK_METRICS, stack_metric, write_folded, write_folded_file, write_folded_with_short,
 };
-pub use format::{Format, NO_STACKS, Written, cut_levels};
+pub use format::{Format, NO_STACKS, Written, counted, cut_levels};
 pub use info::{Info, verify_execution_trace_json, verify_json};
 pub use memory_device::{memory_device, memory_device_name, memory_place_name};
 pub use memory_timeline::{

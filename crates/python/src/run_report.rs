@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use mindprof_answers::{RunMarks, RunReport as Report, SideRanges, Span, Work, WorkersStart};
+use mindprof_answers::{
+    RUN_KEY, RunMarks, RunReport as Report, SideRanges, Span, Work, WorkersStart,
+};
 use mindprof_model::Nanos;
 use mindprof_report::{RunOptions, run_facts, run_hints};
 use pyo3::prelude::*;
@@ -114,9 +116,10 @@ impl RunReport {
         py.enter(move || Ok::<_, Error>(Averages::new(analyzed, group_by)))
     }
 
-    /// Returns the ranges that are excluded from the rows, as JSON for the trace's metadata.
-    fn side_ranges(&self) -> String {
-        self.side.json()
+    /// Returns the metadata that tells readers of the trace which ranges its rows leave out: its key
+    /// and its JSON.
+    fn metadata(&self) -> (&'static str, String) {
+        (RUN_KEY, self.side.json())
     }
 
     /// Returns facts about the window, one per line.

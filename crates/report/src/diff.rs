@@ -275,6 +275,13 @@ fn push_totals(text: &mut String, diff: &Diff, changed: usize, width: Option<usi
         ));
     }
     push(time_line("Span", before.span, after.span));
+    if before.imports.0 > 0 || after.imports.0 > 0 {
+        push(time_line(
+            "Imports, not compared",
+            before.imports,
+            after.imports,
+        ));
+    }
 }
 
 fn time_line(what: &str, before: Nanos, after: Nanos) -> String {

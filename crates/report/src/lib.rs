@@ -46,7 +46,7 @@ pub use flamegraph::{write_flamegraph, write_flamegraph_file};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
-pub use run::{RunOptions, run_facts, run_hints};
+pub use run::{RunOptions, imports_text, run_facts, run_hints};
 pub use table::{
     NO_EVENTS, TABLE_COLUMNS, TableFacts, TableOptions, events_table, table, table_of_rows,
 };

@@ -1,7 +1,8 @@
 //! The report of a run in words: facts about the recording, and hints on what to change.
 
 use mindprof_analyze::microseconds;
-use mindprof_answers::{LateData, RunReport, WaitFinding};
+use mindprof_answers::{ImportTime, LateData, RunReport, WaitFinding};
+use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
 use crate::number::time_text;
@@ -29,11 +30,8 @@ pub struct RunOptions {
 pub fn run_facts(report: &RunReport) -> Vec<String> {
     let mut facts = vec![format!("recorded {}", time(report.recorded))];
     if !report.imports.is_empty() {
-        let total = time(report.import_time());
-        facts.push(format!(
-            "imports: {total}{}, not in the table",
-            modules(report)
-        ));
+        let imports = imports_text(&report.imports);
+        facts.push(format!("imports: {imports}, not in the table"));
     }
     if report.other_imports > Nanos::ZERO {
         let others = time(report.other_imports);
@@ -57,7 +55,7 @@ pub fn run_facts(report: &RunReport) -> Vec<String> {
         ));
     }
     if report.workers > 0 {
-        let workers = count(report.workers, "worker");
+        let workers = counted(report.workers as u64, "worker");
         let processes = report.workers + 1;
         facts.push(format!(
             "the table sums {processes} processes: the program and {workers}"
@@ -102,31 +100,33 @@ pub fn run_hints(report: &RunReport, options: RunOptions) -> Vec<String> {
         );
     } else if is_much && report.steps.count() >= WAIT + ACTIVE {
         hints.push(format!(
-            "record only {ACTIVE} optimizer steps, without the startup, with --wait {WAIT} --active {ACTIVE}"
+            "record only {ACTIVE} optimizer steps, without the startup, with --wait {WAIT} --active \
+             {ACTIVE}"
         ));
     }
     hints
 }
 
-/// Returns the modules that took longest to import, in parentheses.
-fn modules(report: &RunReport) -> String {
-    let total = report.import_time();
-    let named: Vec<String> = report
-        .imports
+/// Returns the total time of imports, and in parentheses the modules that took longest:
+/// `2.769s (torch 1.440s)`.
+pub fn imports_text(imports: &[ImportTime]) -> String {
+    let total = Nanos(imports.iter().map(|import| import.time.0).sum());
+    let named: Vec<String> = imports
         .iter()
         .take(NAMED_MODULES)
         .filter(|import| import.time.0 as f64 >= MUCH * total.0 as f64)
         .map(|import| format!("{} {}", import.module, time(import.time)))
         .collect();
+    let total = time(total);
     if named.is_empty() {
-        return String::new();
+        return total;
     }
-    format!(" ({})", named.join(", "))
+    format!("{total} ({})", named.join(", "))
 }
 
 fn push_steps(facts: &mut Vec<String>, report: &RunReport) {
     let steps = &report.steps;
-    let mut text = count(steps.count(), "optimizer step");
+    let mut text = counted(steps.count() as u64, "optimizer step");
     if let Some(first) = steps.until_first {
         let first = time(first);
         facts.push(format!(
@@ -201,8 +201,8 @@ fn wait_hint(finding: &WaitFinding, has_workers: bool) -> String {
         WaitFinding::LateOutsideSteps(data) => {
             let wait = time(data.time);
             format!(
-                "{wait} of the wait for data lies outside the optimizer steps, as for a first batch or \
-                 in an evaluation: {cure}"
+                "{wait} of the wait for data lies outside the optimizer steps, as for a first batch \
+                 or in an evaluation: {cure}"
             )
         }
         WaitFinding::Workers(wait) => {
@@ -231,11 +231,6 @@ fn median(times: &[Nanos]) -> Nanos {
     } else {
         Nanos(u64::midpoint(times[middle - 1].0, times[middle].0))
     }
-}
-
-fn count(number: usize, what: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{end}")
 }
 
 fn time(time: Nanos) -> String {

@@ -18,9 +18,6 @@ from mindprof._run.arguments import Arguments
 from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
 
-#: The metadata key under which the trace names the ranges that tables leave out.
-_RUN_KEY = "mindprof_run"
-
 #: The row limit of the table in the folder: none.
 _ALL_ROWS = -1
 
@@ -58,7 +55,7 @@ class Results:
         # A range of the program may have the name of an import, so only real modules count.
         report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
         prof.recorded_steps = ()
-        prof.add_metadata_json(_RUN_KEY, report.side_ranges())
+        prof.add_metadata_json(*report.metadata())
         written = []
         for name, write in self._files(prof, report):
             path = self.folder / name.format(end)

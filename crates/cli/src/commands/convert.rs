@@ -11,7 +11,7 @@ use crate::form::{Form, choose, listed, values};
 use crate::input::{ReadLimits, read, refuse_input};
 use crate::output::{print_line, tell};
 use crate::target::{Target, refuse_json};
-use crate::units::count;
+use mindprof_formats::counted;
 
 fn forms() -> Vec<Form<Format>> {
     Format::ALL.into_iter().map(Form::of).collect()
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ConvertArgs) -> anyhow::Result<Outcome> {
     for note in notes {
         tell(&format!("warning: {}: {note}", args.trace.display()));
     }
-    out.tell_written(bytes, &count(number, unit));
+    out.tell_written(bytes, &counted(number, unit));
     if args.json {
         let document = Document {
             input: args.trace.to_string_lossy(),

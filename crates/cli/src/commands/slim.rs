@@ -11,6 +11,8 @@ use mindprof_formats::Format;
 use mindprof_model::{Nanos, Profile, ThreadId};
 use mindprof_trace::{FileError, SlimForm, TraceFormat, fitting_slim, slim_json, write_slim};
 
+use mindprof_formats::counted;
+
 use crate::failure::{Outcome, advised, misused};
 use crate::form::{Form, choose, listed, values};
 use crate::input::{ReadLimits, read, refuse_input};
@@ -118,7 +120,7 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
     let ((), bytes) = out.write(choice.compression, |out| write_slim(&slimmed, form, out))?;
     let report = &slimmed.report;
     tell(&text(report));
-    out.tell_written(bytes, &units::count(report.kept, "event"));
+    out.tell_written(bytes, &counted(report.kept, "event"));
     if args.json {
         print_line(&slim_json(report, bytes))?;
     }
@@ -223,7 +225,7 @@ fn text(report: &CutReport) -> String {
         (report.too_short, "shorter than --min-duration"),
         (report.too_many, "to fit --max-size"),
     ];
-    let all = units::count(report.events, "event");
+    let all = counted(report.events, "event");
     let mut lines = vec![format!("kept {} of {all}", report.kept)];
     for (count, reason) in reasons.into_iter().filter(|(count, _)| *count > 0) {
         lines.push(format!("  dropped {count} {reason}"));
@@ -235,10 +237,7 @@ fn text(report: &CutReport) -> String {
         ));
     }
     if report.memory > 0 {
-        let (kept, all) = (
-            report.memory_kept,
-            units::count(report.memory, "memory record"),
-        );
+        let (kept, all) = (report.memory_kept, counted(report.memory, "memory record"));
         lines.push(format!("kept {kept} of {all}"));
     }
     if report.foreign > 0 {

@@ -17,7 +17,7 @@ use crate::form::{Choice, Form, choose, listed, values};
 use crate::input::{ReadLimits, read_analysis};
 use crate::known::KnownValues;
 use crate::output::{Output, print, print_line, tell};
-use crate::units::count;
+use mindprof_formats::counted;
 
 fn example() -> String {
     let formats = listed(&FORMS);
@@ -145,7 +145,7 @@ fn write(
     let (what, bytes) = out.write(choice.compression, |file| match choice.form.kind {
         Stacks::Lines => match write_stacks(args, analysis, file)?.lines {
             0 => Err(ReportError::from(Error::NothingSpent)),
-            lines => Ok(count(lines, "stack")),
+            lines => Ok(counted(lines, "stack")),
         },
         Stacks::Picture => {
             write_flamegraph(analysis, args.metric, file)?;
@@ -155,7 +155,7 @@ fn write(
             0 => Err(Error::NothingSpent.into()),
             events => {
                 write_speedscope(analysis, &name, file)?;
-                Ok(count(events, "event"))
+                Ok(counted(events, "event"))
             }
         },
     })?;

@@ -10,7 +10,7 @@ use mindprof_trace::{ExecutionTraceCheck, Reading, check_execution_trace_file};
 use crate::failure::Outcome;
 use crate::input::{ReadLimits, read_quietly};
 use crate::output::{print, print_line};
-use crate::units::count;
+use mindprof_formats::counted;
 
 const EXAMPLE: &str = "\
 Example:
@@ -72,13 +72,13 @@ fn tell(args: &VerifyArgs, check: &ExecutionTraceCheck) -> anyhow::Result<Outcom
             total => format!("{total} faults"),
         };
         let path = args.trace.display();
-        let nodes = count(check.nodes as u64, "node");
+        let nodes = counted(check.nodes as u64, "node");
         print_line(&format!("{path}: {verdict}, execution trace with {nodes}"))?;
         for (fault, times) in &check.faults {
             print_line(&format!("  {times} times: {fault}"))?;
         }
         if check.lost > 0 {
-            let lost = count(check.lost, "event");
+            let lost = counted(check.lost, "event");
             print_line(&format!("  {lost} lost by the writer"))?;
         }
     }
@@ -98,12 +98,12 @@ fn text(args: &VerifyArgs, reading: &Reading) -> String {
         1 => "1 fault repaired".to_owned(),
         total => format!("{total} faults repaired"),
     };
-    let events = count(events as u64, "event");
+    let events = counted(events as u64, "event");
     let mut lines = vec![format!("{path}: {verdict}, {events}")];
     let repairs = reading.repairs.iter();
     lines.extend(repairs.map(|(_, _, sentence)| format!("  {sentence}")));
     for (name, number) in &reading.unknown_categories {
-        let (events, name) = (count(*number, "event"), visible(name));
+        let (events, name) = (counted(*number, "event"), visible(name));
         lines.push(format!(
             "  {events} of the unknown category `{name}`, shown as CPU events"
         ));
@@ -111,7 +111,7 @@ fn text(args: &VerifyArgs, reading: &Reading) -> String {
     let loss = reading.profile.loss();
     for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
         let (number, why) = (loss.count(cause), cause.describe());
-        lines.push(format!("  {} lost: {why}", count(number, "event")));
+        lines.push(format!("  {} lost: {why}", counted(number, "event")));
     }
     lines.join("\n") + "\n"
 }
