@@ -287,6 +287,24 @@ test-mindtorch: setup build ## Record the real MindTorch v2 and run its profiler
 	@test -d "$(MINDTORCH_SRC)/mindtorch_v2" || { echo "mindtorch_v2 not found: set MINDTORCH_SRC to the folder src of a MindTorch checkout" >&2; exit 1; }
 	MINDTORCH_SRC="$(abspath $(MINDTORCH_SRC))" $(BIN)/python -m pytest -q -p no:cacheprovider tests/mindtorch
 
+# A checkout of torch, which is not part of this project, and an interpreter with torch of about its version.
+TORCH_SRC ?=
+TORCH_SUITES := target/torch-suites
+ifndef TORCH_SUITES_PYTHON
+TORCH_SUITES_PYTHON := $(TORCH_SUITES)/bin/python
+TORCH_SUITES_READY := $(TORCH_SUITES)/ready
+endif
+
+.PHONY: test-torch-suites
+test-torch-suites: build $(TORCH_SUITES_READY) ## Run torch's own profiler tests with the engine installed; needs TORCH_SRC=..., FILES=... selects
+	@test -d "$(TORCH_SRC)/test/profiler" || { echo "torch's tests not found: set TORCH_SRC to a checkout of torch" >&2; exit 1; }
+	$(PYTHON) -m tests.torch_suites.run "$(TORCH_SRC)" $(FILES) --python $(abspath $(TORCH_SUITES_PYTHON))
+
+$(TORCH_SUITES)/ready: tools/torch-suites-requirements.txt
+	$(PYTHON) -m venv $(TORCH_SUITES)
+	$(TORCH_SUITES)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 .PHONY: bench-mindtorch
 bench-mindtorch: build-release ## Measure an operator of MindTorch v2 against its own profiler; needs MINDTORCH_SRC=.../src
 	PYTHONPATH="$(abspath $(MINDTORCH_SRC)):$(CURDIR)/python" $(BIN)/python benchmarks/mindtorch.py

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-PLAN = json.loads(os.environ["TORCH_SUITES_PLAN"])
+PLAN: dict[str, Any] = json.loads(os.environ["TORCH_SUITES_PLAN"])
 #: How long a test may continue after its time is over and before the process is ended.
 GRACE_SECONDS = 20
 
@@ -41,12 +41,12 @@ def is_wanted(item: pytest.Item) -> bool:
         return name in PLAN["only"]
     # A decorator may append a device and a dtype to the name that the file has.
     longest = max((one for one in PLAN["names"] if item.name.startswith(one)), key=len, default="")
-    return PLAN["names"].get(longest, False)
+    return bool(PLAN["names"].get(longest))
 
 
 def identifier(node: str) -> str:
     """Returns the path of the file below the folder of tests, with the class and the test."""
-    return PLAN["file"] + "::" + node.split("::", 1)[1]
+    return f"{PLAN['file']}::{node.split('::', 1)[1]}"
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -63,7 +63,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         write(identifier(item.nodeid), "ended")
 
 
-def out_of_time(number: int, frame: FrameType | None) -> None:
+def out_of_time(_number: int, _frame: FrameType | None) -> None:
     raise OutOfTimeError(f"longer than {PLAN['seconds']} seconds")
 
 

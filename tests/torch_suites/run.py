@@ -1,6 +1,6 @@
 """Runs the tests of a torch checkout that use a profiler, plain and with the engine installed.
 
-    python tests/torch_suites/run.py CHECKOUT [FILE...] --python PYTHON
+    python -m tests.torch_suites.run CHECKOUT [FILE...] --python PYTHON
 
 `PYTHON` is an interpreter with torch and the packages that its tests need. Each file runs in a
 process per side; if a test ends the process, the others run in a new one. The counts per file and
@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from select_tests import files_with_profilers, selected_names
+from tests.torch_suites.select_tests import files_with_profilers, selected_names
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = HERE.parents[1] / "python"
@@ -170,7 +170,7 @@ def read_expected() -> dict[str, str]:
     """Reads the documented differences: a test per line, then the reason."""
     lines = EXPECTED.read_text().splitlines()
     entries = (line.split(maxsplit=1) for line in lines if line and not line.startswith("#"))
-    return {test: reason for test, reason in entries}
+    return {line[0]: line[1] for line in entries}
 
 
 COLUMNS = ("tests", "same", "differs", "only here", "fails plain", "skipped")
@@ -207,13 +207,19 @@ def print_differences(suites: Sequence[Suite], expected: dict[str, str]) -> bool
 
 def main() -> int:
     """Runs the suites and returns the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("checkout", type=Path, help="folder of a checkout of torch")
     parser.add_argument("files", nargs="*", help="test files below its folder test (default: all)")
     parser.add_argument("--python", default=sys.executable, help="interpreter that has torch")
     parser.add_argument("--seconds", type=int, default=180, help="time limit of each test")
     parser.add_argument("--jobs", type=int, default=1, help="files that run at the same time")
-    parser.add_argument("--keep", type=Path, help="folder to keep the output of every process in; plain outcomes that it has are reused")
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        help="folder to keep the output of every process in; plain outcomes that it has are reused",
+    )
     options = parser.parse_args()
     tests = options.checkout.resolve() / "test"
     if not tests.is_dir():
