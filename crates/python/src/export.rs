@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mindprof_model::{Category, Metadata};
+use mindprof_pytorch::has_forward_arrows;
 use mindprof_trace::{
     ExecutionTraceOptions, TraceOptions, write_execution_trace_file, write_named_trace_file,
 };
@@ -21,7 +22,8 @@ const FILTERED: [(&str, Category); 3] = [
 ];
 
 /// Writes `profile` as a trace. `metadata` are pairs of a key and a JSON text. The trace is in
-/// Perfetto's format if `path` has its extension, else a Chrome trace.
+/// Perfetto's format if `path` has its extension, else a Chrome trace. It has no `forward_arrows` if
+/// they are switched off in torch, either.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, metadata, activity_types, forward_arrows = true))]
 pub(crate) fn write_chrome_trace(
@@ -35,7 +37,7 @@ pub(crate) fn write_chrome_trace(
     let options = TraceOptions {
         metadata: collect(&metadata),
         leave_out: activity_types.map_or_else(Vec::new, |kept| left_out(&kept)),
-        leave_out_forward_arrows: !forward_arrows,
+        leave_out_forward_arrows: !(forward_arrows && has_forward_arrows()),
         ..TraceOptions::default()
     };
     let profile = &*profile;

@@ -28,6 +28,7 @@ mod samples;
 mod self_read;
 #[cfg(test)]
 mod stand_in;
+mod switches;
 mod symbols;
 mod tensor;
 mod tensor_layout;
@@ -48,5 +49,6 @@ pub use raw_results::{
     ThreadIdentity, read_raw_results,
 };
 pub use self_read::read_words;
+pub use switches::has_forward_arrows;
 pub use symbols::Symbols;
 pub use tensor_samples::TensorSamples;

@@ -89,6 +89,10 @@ pub(super) fn inputs_arguments(inputs: InputsIter<'_>) -> String {
 /// and lists of texts, in torch's notation. A name that the format reserves gets a prefix.
 pub(crate) fn keyword_arguments(inputs: InputsIter<'_>) -> Vec<(String, String)> {
     let shown = inputs.keywords().into_iter().filter_map(|(name, value)| {
+        // A number identifies the stream; torch drops everything else under this key.
+        if name == "stream" && !matches!(value, KeywordValue::Int(_)) {
+            return None;
+        }
         let is_taken = ArgumentKey::of(name.as_bytes()) != ArgumentKey::Other;
         let name = if is_taken {
             format!("user_{name}")

@@ -128,6 +128,21 @@ fn long_lists_are_not_shown() {
 }
 
 #[test]
+fn a_stream_that_is_not_a_number_is_no_argument() {
+    for (value, shown) in [
+        (KeywordValue::Int(7), Some("7")),
+        (KeywordValue::Text("main".into()), None),
+        (KeywordValue::Bool(true), None),
+    ] {
+        let mut encoder = InputsEncoder::default();
+        encoder.keywords(&[("stream".to_owned(), value)]);
+        let arguments = keyword_arguments(InputsIter::new(encoder.words()));
+        let expected = shown.map(|number| ("stream".to_owned(), number.to_owned()));
+        assert_eq!(arguments.into_iter().next(), expected);
+    }
+}
+
+#[test]
 fn keywords_are_arguments_of_their_own() {
     let values = [
         ("int", KeywordValue::Int(3)),
