@@ -22,6 +22,15 @@ PLAN: dict[str, Any] = json.loads(os.environ["TORCH_SUITES_PLAN"])
 GRACE_SECONDS = 20
 
 
+def end_process_later(seconds: int) -> None:
+    """Ends the process, also one that runs no Python code, unless it is called again in time."""
+    faulthandler.dump_traceback_later(seconds, exit=True)
+
+
+# Covers the import of the tests, and below the time between two tests and the end.
+end_process_later(5 * PLAN["seconds"])
+
+
 class OutOfTimeError(BaseException):
     """Raised in a test that runs for too long; no handler for exceptions catches it."""
 
@@ -54,12 +63,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     write(identifier(item.nodeid), "began")
     signal.signal(signal.SIGALRM, out_of_time)
     signal.alarm(PLAN["seconds"])
-    faulthandler.dump_traceback_later(PLAN["seconds"] + GRACE_SECONDS, exit=True)
+    end_process_later(PLAN["seconds"] + GRACE_SECONDS)
     try:
         return (yield)
     finally:
         signal.alarm(0)
-        faulthandler.cancel_dump_traceback_later()
+        end_process_later(PLAN["seconds"])
         write(identifier(item.nodeid), "ended")
 
 

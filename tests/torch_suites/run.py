@@ -86,6 +86,8 @@ class Place:
         return {
             **os.environ,
             "CUDA_VISIBLE_DEVICES": "",
+            # Tests that build extensions call the programs of the interpreter's environment.
+            "PATH": os.pathsep.join([str(Path(self.python).parent), os.environ.get("PATH", "")]),
             "PYTHONPATH": os.pathsep.join(map(str, [*paths, self.tests])),
             "TORCHINDUCTOR_CACHE_DIR": str(self.folder / "inductor"),
         }
