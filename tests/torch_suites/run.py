@@ -110,8 +110,16 @@ def run_side(place: Place, file: str, only: Iterable[str] | None, *, engine: boo
             "only": list(only) if only else None,
             "done": list(found),
         }
-        options = ["-q", "-p", "no:cacheprovider", "-p", "outcome_plugin", "--noconftest"]
-        command = [place.python, "-m", "pytest", *options, "-c", os.devnull, "--tb=short"]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "outcome_plugin",
+            "--noconftest",
+            "--show-capture=no",
+        ]
+        command = [place.python, "-m", "pytest", *options, "-c", os.devnull, "--tb=native"]
         with outcomes.with_name("output").open("w") as output:
             done = subprocess.run(
                 [*command, "--rootdir", str(place.tests), str(place.tests / file)],
@@ -215,7 +223,7 @@ def main() -> int:
     parser.add_argument("checkout", type=Path, help="folder of a checkout of torch")
     parser.add_argument("files", nargs="*", help="test files below its folder test (default: all)")
     parser.add_argument("--python", default=sys.executable, help="interpreter that has torch")
-    parser.add_argument("--seconds", type=int, default=180, help="time limit of each test")
+    parser.add_argument("--seconds", type=int, default=300, help="time limit of each test")
     parser.add_argument("--jobs", type=int, default=1, help="files that run at the same time")
     parser.add_argument(
         "--keep",
