@@ -23,6 +23,7 @@ __all__ = [
     "RangeHandle",
     "RecordFunctionFast",
     "RemovableHandle",
+    "Replacement",
     "RunReport",
     "Session",
     "StepRange",
@@ -49,6 +50,7 @@ __all__ = [
     "check_torch_results",
     "clear_autocast_cache",
     "close_operator",
+    "complete",
     "conv2d",
     "cross_entropy",
     "device",
@@ -78,6 +80,7 @@ __all__ = [
     "is_device_work",
     "is_grad_enabled",
     "is_hidden_event",
+    "is_observing_torch",
     "is_profiling",
     "is_recording",
     "is_shown_frame",
@@ -133,6 +136,7 @@ __all__ = [
     "tensor",
     "tensor_from_bytes",
     "tensor_to_bytes",
+    "torch_forks_are_safe",
     "torch_ranges_heard",
     "wants_inputs",
     "where",
@@ -174,6 +178,7 @@ class Session:
     def add_device_events(self, columns: Mapping[str, Any]) -> bool: ...
     def mark_step(self, number: int, at_start: bool = False) -> bool: ...
     def name_thread(self, number: int, name: str) -> None: ...
+    def hold(self, objects: Sequence[Any]) -> bool: ...
     def observe_torch(self, memory: bool) -> bool: ...
     def pause(self) -> bool: ...
     def resume(self) -> bool: ...
@@ -184,6 +189,21 @@ class Session:
 
 def is_profiling() -> bool: ...
 
+@final
+class Replacement:
+    def __new__(
+        cls,
+        owner: Any,
+        name: str,
+        ours: Any,
+        theirs: Any | None = None,
+        stays: Callable[[], bool] | None = None,
+    ) -> Self: ...
+    @property
+    def is_in_place(self) -> bool: ...
+    def undo(self) -> None: ...
+
+def complete(function: Callable[[], object]) -> list[BaseException]: ...
 @final
 class TorchProbe:
     def __new__(cls) -> Self: ...
@@ -197,6 +217,8 @@ class TorchProbe:
     ) -> bool: ...
 
 def check_torch_memory(bytes: int, allocate: Callable[[], Any]) -> None: ...
+def is_observing_torch() -> bool: ...
+def torch_forks_are_safe() -> bool: ...
 def torch_ranges_heard() -> int: ...
 def check_torch_results(result: Any) -> None: ...
 def follow_thread(frame: Any, event: Any, argument: Any) -> None: ...

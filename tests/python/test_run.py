@@ -608,6 +608,77 @@ def test_a_signal_while_results_are_written_is_heard_after_that(
     assert "writing results before the program ends" in done.stderr
 
 
+#: Runs a program and sends it a signal when the second result file is begun.
+SIGNALLED_WHILE_WRITING = """
+    import os, signal, sys
+    from mindprof._run import results
+    from mindprof._run.command import run
+
+    theirs = results.Results._files
+
+    def files(*words):
+        found = theirs(*words)
+        name, write = found[1]
+
+        def write_later(path):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            write(path)
+
+        found[1] = name, write_later
+        return found
+
+    results.Results._files = files
+    sys.exit(run(sys.argv[1:]))
+    """
+
+WITH_HANDLER = """
+import signal, sys
+
+def handle(number, frame):
+    {action}
+
+signal.signal(signal.SIGUSR1, handle)
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "status", "said"),
+    [
+        ("raise RuntimeError('a worker died')", 1, "RuntimeError: a worker died"),
+        ("sys.exit(7)", 7, ""),
+        ("raise KeyboardInterrupt", 130, "KeyboardInterrupt"),
+        ("print('heard')", 0, ""),
+    ],
+    ids=["error", "exit", "interrupt", "nothing"],
+)
+def test_a_handler_of_the_program_runs_after_the_results_are_written(
+    folder: Path, action: str, status: int, said: str
+) -> None:
+    program = write(folder, WITH_HANDLER.format(action=action) + textwrap.dedent(TRAINING))
+    words = [sys.executable, write(folder, SIGNALLED_WHILE_WRITING, "own.py"), "-q", "-o", "out"]
+    done = subprocess.run([*words, program], capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    files = {path.name for path in (folder / "out").iterdir()}
+    assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}
+    lines = done.stderr.splitlines()
+    wrote = max(place for place, line in enumerate(lines) if "wrote" in line)
+    after = "mindprof: SIGUSR1 arrived while results were written: its handler is called now"
+    assert lines.index(after) > wrote
+    assert said in done.stderr.partition(after)[2]
+
+
+def test_a_handler_runs_after_a_window_is_written_and_can_end_the_program(folder: Path) -> None:
+    action = "raise RuntimeError('a worker died')"
+    program = write(folder, WITH_HANDLER.format(action=action) + textwrap.dedent(TRAINING))
+    words = [sys.executable, write(folder, SIGNALLED_WHILE_WRITING, "own.py"), "-q", "-o", "out"]
+    options = ["--active", "1", "--repeat", "1"]
+    done = subprocess.run([*words, *options, program], capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "RuntimeError: a worker died" in done.stderr
+    assert "could not write" not in done.stderr
+    assert (folder / "out/table.txt").exists()
+
+
 def test_a_folder_with_a_main_is_a_program(folder: Path) -> None:
     (folder / "app").mkdir()
     write(folder, "import helper; print(helper.VALUE)", "app/__main__.py")

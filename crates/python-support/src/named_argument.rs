@@ -5,7 +5,7 @@
 
 use pyo3::PyTypeCheck;
 use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyException, PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// Casts an argument to a class.
@@ -20,7 +20,7 @@ pub fn instance<'a, 'py, T: PyTypeCheck>(
 ) -> PyResult<&'a Bound<'py, T>> {
     value
         .cast()
-        .map_err(|_| PyTypeError::new_err(text(argument, expected, value)))
+        .map_err(|_| text(argument, expected, value).map_or_else(|it| it, PyTypeError::new_err))
 }
 
 /// Extracts an argument that is a number or a list of numbers.
@@ -34,7 +34,13 @@ pub fn number<'py, T: FromPyObjectOwned<'py, Error = PyErr>>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<T> {
     value.extract().map_err(|error: PyErr| {
-        let text = text(argument, expected, value);
+        if !error.is_instance_of::<PyException>(value.py()) {
+            return error;
+        }
+        let text = match text(argument, expected, value) {
+            Ok(text) => text,
+            Err(interrupt) => return interrupt,
+        };
         if error.is_instance_of::<PyOverflowError>(value.py()) {
             PyValueError::new_err(text)
         } else {
@@ -43,11 +49,17 @@ pub fn number<'py, T: FromPyObjectOwned<'py, Error = PyErr>>(
     })
 }
 
+/// Returns the message, or the interrupt that came while the value was formatted.
 #[cold]
-fn text(argument: &str, expected: &str, value: &Bound<'_, PyAny>) -> String {
-    let found = value.repr().map_or_else(
-        |_| format!("an instance of {}", value.get_type()),
-        |found| found.to_string_lossy().into_owned(),
-    );
-    format!("argument '{argument}': expected {expected}, found {found}")
+fn text(argument: &str, expected: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let found = match value.repr() {
+        Ok(found) => found.to_string_lossy().into_owned(),
+        Err(error) if error.is_instance_of::<PyException>(value.py()) => {
+            format!("an instance of {}", value.get_type())
+        }
+        Err(interrupt) => return Err(interrupt),
+    };
+    Ok(format!(
+        "argument '{argument}': expected {expected}, found {found}"
+    ))
 }

@@ -38,6 +38,7 @@ mod python_calls;
 mod range;
 mod raw_results;
 mod record_function;
+mod replacement;
 mod run_report;
 mod runtime;
 mod session;
@@ -122,6 +123,8 @@ mod _core {
     #[pymodule_export]
     use crate::record_function::RecordFunction;
     #[pymodule_export]
+    use crate::replacement::{Replacement, complete};
+    #[pymodule_export]
     use crate::run_report::{RunReport, run_report};
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
@@ -132,7 +135,10 @@ mod _core {
     #[pymodule_export]
     use crate::tensor_roles::{OptimizerWatch, name_torch_tensors, note_module, note_optimizer};
     #[pymodule_export]
-    use crate::torch_probe::{TorchProbe, check_torch_memory, torch_ranges_heard};
+    use crate::torch_probe::{
+        TorchProbe, check_torch_memory, is_observing_torch, torch_forks_are_safe,
+        torch_ranges_heard,
+    };
 
     #[pymodule_export]
     use mindprof_python_support::TensorInput;
@@ -142,6 +148,8 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         mindprof_python_support::gil_cell::require_lock(module.py())?;
+        // Before other fork hooks are registered, as it requires.
+        mindprof_pytorch::watch_forks();
         // The earlier the clock has its first anchor, the better its rate is known.
         mindprof_record::Session::prepare();
         mindprof_python_support::enter::watch_forks();

@@ -1,17 +1,19 @@
-//! Protects an exception that is propagating while an object is dropped.
+//! Exceptions that must not get lost: one that propagates while an object is dropped, and an
+//! interrupt that arrives where no exception can be raised.
 //!
 //! Objects are dropped while an exception unwinds the stack. If such a drop called Python, it would
-//! find the exception set and take it for its own, and the interpreter would continue to unwind
-//! without one.
+//! find the exception set and take it for its own, and the interpreter would continue without one.
 
 #![expect(
     unsafe_code,
     reason = "PyO3's safe function resumes a panic if the exception is a `PanicException`"
 )]
 
+use std::ffi::c_long;
 use std::marker::PhantomData;
 use std::ptr;
 
+use pyo3::exceptions::PyException;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 
@@ -48,4 +50,30 @@ impl Drop for PendingException<'_> {
         // references and passes them on only here. An exception raised in between is discarded.
         unsafe { ffi::PyErr_Restore(self.class, self.value, self.traceback) };
     }
+}
+
+/// Returns the value of a call whose errors are ignored, or `None` if it failed.
+///
+/// Exceptions that are no `Exception`, such as `KeyboardInterrupt`, come from a signal handler or
+/// from another thread, and the call has only met them. The thread raises a new one of the class as
+/// soon as it runs Python code again.
+pub(crate) fn ignore_errors<T>(py: Python<'_>, result: PyResult<T>) -> Option<T> {
+    let error = match result {
+        Ok(value) => return Some(value),
+        Err(error) => error,
+    };
+    if !error.is_instance_of::<PyException>(py) {
+        // SAFETY: `py` proves that the GIL is held. The interpreter takes its own reference.
+        unsafe {
+            let thread = PyThread_get_thread_ident();
+            ffi::PyThreadState_SetAsyncExc(thread, error.get_type(py).as_ptr());
+        }
+    }
+    None
+}
+
+unsafe extern "C" {
+    /// Returns the number of the calling thread, as `PyThreadState_SetAsyncExc` takes it. It is part
+    /// of the stable ABI.
+    fn PyThread_get_thread_ident() -> c_long;
 }

@@ -27,7 +27,7 @@ use self::interned::CallNames;
 use self::interpreter::Attached;
 use self::shadow::Shadow;
 use self::thread_state::{HookOwner, ThreadState, find_hook_word};
-use crate::pending_exception::PendingException;
+use crate::pending_exception::{PendingException, ignore_errors};
 use crate::py_cache::classes;
 
 mod detached;
@@ -129,7 +129,7 @@ impl Following {
             return Ok(None);
         }
         find_hook_word(py);
-        detached::find_path(py);
+        detached::find_path(py)?;
         set_stack_source(operator_stack);
         names::set_roots(wanted.roots);
         let process = std::process::id();
@@ -286,7 +286,7 @@ fn unfollow_threads(py: Python<'_>) {
         Ok(())
     };
     // This fails only during interpreter shutdown, when the modules are gone.
-    let _ = remove();
+    ignore_errors(py, remove());
     with_shadow(Shadow::forget);
     names::release();
 }
@@ -305,7 +305,7 @@ fn claim_hook(attached: Attached<'_>) -> Owner {
             }
         })
     };
-    claim().unwrap_or(Owner::Another)
+    ignore_errors(py, claim()).unwrap_or(Owner::Another)
 }
 
 /// Returns the owner of this thread's hook. If the thread state cannot be read, the answer comes

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::gil_cell::GilCell;
+use crate::pending_exception::ignore_errors;
 
 /// Marks a range of the program in every profile that is being recorded.
 ///
@@ -204,7 +205,8 @@ fn wrong_argument(
     value: &Bound<'_, PyAny>,
 ) -> PyErr {
     let text = |text: PyResult<Bound<'_, PyString>>| {
-        text.map_or_else(|_| "?".into(), |text| text.to_string_lossy().into_owned())
+        let text = ignore_errors(value.py(), text);
+        text.map_or_else(|| "?".into(), |text| text.to_string_lossy().into_owned())
     };
     let found = text(value.get_type().name());
     let value = text(value.repr());

@@ -50,6 +50,8 @@ struct State {
     thread: Option<ThreadKey>,
     /// Names that replace the threads' own names, by the system's thread id.
     thread_names: ThreadNames,
+    /// Objects that are dropped when the window closes, such as replacements of attributes.
+    held: Vec<Py<PyAny>>,
 }
 
 /// The attributes that the engine reads from the Python class `SessionOptions`.
@@ -151,6 +153,7 @@ impl Session {
             facts,
             thread,
             thread_names: ThreadNames::default(),
+            held: Vec::new(),
         };
         Ok(Self {
             state: Mutex::new(state),
@@ -174,6 +177,17 @@ impl Session {
         }
         state.attachment = Some(attachment);
         Ok(is_heard)
+    }
+
+    /// Keeps objects alive until the window closes. Their drop must run no Python code. They are
+    /// dropped with the session if it is never stopped. Returns false if the window is closed.
+    fn hold(&self, objects: Vec<Py<PyAny>>) -> bool {
+        let mut state = self.lock();
+        let is_open = state.window.is_some();
+        if is_open {
+            state.held.extend(objects);
+        }
+        is_open
     }
 
     /// Stops recording events that begin from now on. Returns false if the window is closed.
@@ -303,6 +317,8 @@ impl Session {
             ThreadNames::default()
         };
         let mut state = self.lock();
+        // Dropped without the lock, because anything may happen then.
+        let held = std::mem::take(&mut state.held);
         names.extend(state.thread_names.drain());
         if let Some(window) = state.window.take() {
             let mut capture = window.stop();
@@ -320,6 +336,8 @@ impl Session {
             drop(state.attachment.take());
         }
         let capture = state.capture.clone();
+        drop(state);
+        drop(held);
         capture.expect("a session without a window has a capture")
     }
 

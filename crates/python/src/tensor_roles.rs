@@ -16,6 +16,7 @@ use mindprof_record::wants_storages;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use crate::pending_exception::ignore_errors;
 use crate::runtime;
 
 interned_names! {
@@ -76,7 +77,7 @@ impl OptimizerWatch {
 pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
     if wants_storages() {
         // Unknown kinds of modules are ignored: profiling must not make a program fail.
-        let _ = note_parameters_of(module);
+        ignore_errors(module.py(), note_parameters_of(module));
     }
 }
 
@@ -85,7 +86,7 @@ pub(crate) fn note_module(module: &Bound<'_, PyAny>) {
 pub(crate) fn note_optimizer(optimizer: &Bound<'_, PyAny>) {
     if wants_storages() {
         // Unknown kinds of optimizers are ignored, for the same reason.
-        let _ = note_groups_of(optimizer);
+        ignore_errors(optimizer.py(), note_groups_of(optimizer));
     }
 }
 
@@ -121,7 +122,7 @@ fn note_groups_of(optimizer: &Bound<'_, PyAny>) -> PyResult<()> {
 fn note_parameter(parameter: &Bound<'_, PyAny>) {
     note(parameter, TensorRole::Parameter);
     if !runtime::note_gradient(parameter) {
-        let _ = note_torch_gradient(parameter);
+        ignore_errors(parameter.py(), note_torch_gradient(parameter));
     }
 }
 

@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySet};
 use rustc_hash::FxHashMap;
 
+use crate::pending_exception::ignore_errors;
+
 /// Thread names by the system's thread id.
 pub(crate) type ThreadNames = FxHashMap<u64, String>;
 
@@ -16,7 +18,7 @@ pub(crate) type ThreadNames = FxHashMap<u64, String>;
 pub(crate) fn thread_names(py: Python<'_>) -> ThreadNames {
     let mut names = ThreadNames::default();
     // The data of `threading` is private: if it is not as expected, no names are known.
-    let _ = add_names(py, &mut names);
+    ignore_errors(py, add_names(py, &mut names));
     names
 }
 
@@ -42,12 +44,12 @@ fn add_names(py: Python<'_>, names: &mut ThreadNames) -> PyResult<()> {
         let thread = reference.call0()?;
         if !thread.is_none() {
             // Fails for a thread that has not started: it has no id yet.
-            let _ = add(&thread);
+            ignore_errors(py, add(&thread));
         }
     }
     let living = threading.getattr("_active")?;
     for thread in living.cast::<PyDict>()?.values() {
-        let _ = add(&thread);
+        ignore_errors(py, add(&thread));
     }
     Ok(())
 }

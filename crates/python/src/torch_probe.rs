@@ -73,6 +73,18 @@ pub(crate) fn check_torch_memory(bytes: i64, allocate: &Bound<'_, PyAny>) -> PyR
     Ok(checked?)
 }
 
+/// Returns whether the observer is attached to torch for a session of this process.
+#[pyfunction]
+pub(crate) fn is_observing_torch() -> bool {
+    Observer::is_attached()
+}
+
+/// Returns whether forks hold torch's lock of callbacks, so that a child can run operators.
+#[pyfunction]
+pub(crate) fn torch_forks_are_safe() -> bool {
+    Observer::present().is_some_and(Observer::protects_forks)
+}
+
 /// Returns the number of ranges that torch has reported to the observer on this thread.
 #[pyfunction]
 pub(crate) fn torch_ranges_heard() -> u64 {

@@ -6,6 +6,7 @@
 //! [`Observer`] opens the recorder's scopes. Anything unexpected is an [`Error`] before anything is
 //! attached. [`read_raw_results`] reads the results of torch's own collector.
 
+mod callback_lock;
 mod callbacks;
 mod context;
 mod error;
@@ -37,6 +38,7 @@ mod tensor_samples;
 mod tests;
 mod threads;
 
+pub use callback_lock::watch_forks;
 pub use error::{Error, Result};
 pub use kineto::ResultInMemory;
 pub use kineto_inputs::KnownValue;

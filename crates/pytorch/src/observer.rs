@@ -13,13 +13,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::callbacks;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::memory::{self, MemoryReport};
 use crate::symbols::{Callback, RecordFunction, Symbols};
 use crate::tensor::Tensors;
 use crate::threads::with_state;
+use crate::{callback_lock, callbacks};
 
 static OBSERVER: OnceLock<Observer> = OnceLock::new();
 
@@ -71,6 +71,18 @@ impl Observer {
     /// torch's C interface.
     pub const fn reads_tensors(&self) -> bool {
         self.tensors.layout.is_some()
+    }
+
+    /// Returns whether a session of this process is attached.
+    pub fn is_attached() -> bool {
+        let attached = lock();
+        attached.process == std::process::id() && attached.sessions > 0
+    }
+
+    /// Returns whether a forked child can run operators whatever other threads did at the fork:
+    /// forks hold torch's lock of callbacks. Otherwise the lock was not found.
+    pub fn protects_forks(&self) -> bool {
+        callback_lock::is_held_by_forks()
     }
 
     /// Returns the layout that the probe found.

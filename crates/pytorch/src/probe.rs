@@ -24,6 +24,7 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+use crate::callback_lock;
 use crate::error::{Error, Result};
 use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags, record_scope};
 use crate::memory;
@@ -85,7 +86,7 @@ impl Probe {
     }
 
     /// Stops sampling and creates the observer. Must be called on the thread that called
-    /// [`Probe::begin`].
+    /// [`Probe::begin`], which holds Python's lock, so that no fork comes in between.
     ///
     /// # Errors
     /// If a field was not found or is ambiguous.
@@ -99,6 +100,7 @@ impl Probe {
             symbols,
             layout: facts.samples.find_layout(&symbols),
         };
+        callback_lock::find_for_forks(&self.symbols);
         Ok(Observer::build(self.symbols, layout, tensors))
     }
 

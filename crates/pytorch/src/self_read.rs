@@ -9,12 +9,12 @@
 /// Returns the words at `address`, or `None` if some of them cannot be read.
 pub fn read_words<const N: usize>(address: u64) -> Option<[u64; N]> {
     let mut words = [0_u64; N];
-    read_into(address, &mut words).then_some(words)
+    read_many(address, &mut words).then_some(words)
 }
 
 /// Fills `words` from `address` on. Returns whether all of them could be read.
 #[cfg(target_os = "linux")]
-fn read_into(address: u64, words: &mut [u64]) -> bool {
+pub(crate) fn read_many(address: u64, words: &mut [u64]) -> bool {
     if address < 4096 || !address.is_multiple_of(8) {
         return false;
     }
@@ -36,7 +36,7 @@ fn read_into(address: u64, words: &mut [u64]) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn read_into(_address: u64, _words: &mut [u64]) -> bool {
+pub(crate) fn read_many(_address: u64, _words: &mut [u64]) -> bool {
     false
 }
 

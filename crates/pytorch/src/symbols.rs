@@ -72,6 +72,8 @@ pub struct Symbols {
     pub(crate) add_global_callback: unsafe extern "C" fn(Callback) -> u64,
     pub(crate) add_thread_local_callback: unsafe extern "C" fn(Callback) -> u64,
     pub(crate) remove_callback: unsafe extern "C" fn(u64),
+    /// Takes the lock of the list of callbacks. `None` if it is not exported.
+    pub(crate) has_global_callbacks: Option<unsafe extern "C" fn() -> bool>,
     pub(crate) name: unsafe extern "C" fn(*const RecordFunction) -> *const c_char,
     pub(crate) num_inputs: unsafe extern "C" fn(*const RecordFunction) -> usize,
     /// Returns whether a scope may end on another thread, and does not contain what follows its
@@ -182,6 +184,7 @@ impl Symbols {
                     c"_ZN2at22addThreadLocalCallbackENS_22RecordFunctionCallbackE",
                 )?,
                 remove_callback: function(look_up, c"_ZN2at14removeCallbackEm")?,
+                has_global_callbacks: function(look_up, c"_ZN2at18hasGlobalCallbacksEv").ok(),
                 name: function(look_up, c"_ZNK2at14RecordFunction4nameEv")?,
                 num_inputs: function(look_up, c"_ZNK2at14RecordFunction10num_inputsEv")?,
                 is_async: function(look_up, c"_ZNK2at14RecordFunction7isAsyncEv")?,

@@ -10,27 +10,24 @@ from types import ModuleType
 from typing import Any
 
 from mindprof import _core
+from mindprof._frameworks.shared_replacement import SharedReplacement
 
 _NAME = "_RecordFunctionFast"
 
 _theirs: Any = None
+REPLACEMENT = SharedReplacement()
 
 
-def replace(torch: ModuleType) -> None:
-    """Replaces torch's class with ours. A second call has no effect."""
+def replaced(torch: ModuleType) -> list[_core.Replacement]:
+    """Replaces torch's class with ours while the result is held. Empty if torch has none."""
     global _theirs
     ranges = torch._C._profiler
     found = getattr(ranges, _NAME, None)
-    if found is not None and found is not _Range:
+    if found is None:
+        return []
+    if found is not _Range:
         _theirs = found
-        setattr(ranges, _NAME, _Range)
-
-
-def restore(torch: ModuleType) -> None:
-    """Restores torch's class, unless someone else has replaced it since."""
-    ranges = torch._C._profiler
-    if getattr(ranges, _NAME, None) is _Range:
-        setattr(ranges, _NAME, _theirs)
+    return [REPLACEMENT.hold(ranges, _NAME, lambda: _Range, theirs=_theirs)]
 
 
 class _Range:

@@ -35,7 +35,6 @@ from mindprof._frameworks.torch_sessions import (
     give_kineto_back,
     is_collected,
     kineto_is_claimed,
-    observed,
     running_collection,
     tell_torch,
 )
@@ -137,15 +136,19 @@ class KinetoHost:
             torch._C._autograd._enable_profiler(
                 kineto_config(torch, options), kineto_activities(torch, options)
             )
+            # A profiler that is dropped while it records must not block Kineto forever.
+            weakref.finalize(session, _let_go, own).atexit = False
         except BaseException as error:
+            # A signal handler may have raised after Kineto was started.
+            if torch.autograd._profiler_enabled():
+                with suppress(RuntimeError):
+                    torch._C._autograd._disable_profiler()
             give_kineto_back()
             if not isinstance(error, RuntimeError):
                 raise
             return False
         finally:
             self._is_prepared = False
-        # A profiler that is dropped while it records must not block Kineto forever.
-        weakref.finalize(session, _let_go, own).atexit = False
         tell_torch(torch, is_profiling=True)
         return True
 
@@ -194,7 +197,7 @@ class KinetoHost:
 
 def _is_busy() -> bool:
     """Returns whether torch is being recorded already, by us or by someone else."""
-    if kineto_is_claimed() or observed:
+    if kineto_is_claimed() or _core.is_observing_torch():
         return True
     torch = sys.modules["torch"]
     _end_what_was_left(torch)

@@ -15,10 +15,12 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindprof._frameworks import loader_worker
 from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.shared_replacement import SharedReplacement
 from mindprof._settings.options import SessionOptions
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ class LoaderWorkers:
         self._paused: set[int] = set()
         # The number of workers that take part in each recording.
         self._expected: dict[int, int] = {}
-        self._loop: Any = None
+        self._loop = SharedReplacement()
         # The parent's plan, if this process is a forked child.
         self._told: loader_worker.Plan | None = None
 
@@ -101,38 +103,34 @@ class LoaderWorkers:
         """Makes new workers connect until `close()`."""
         with self._lock:
             self._profilers.add(profiler)
-            self._wrap_loop()
+            self._wrap_loop(profiler)
 
     def meet_torch(self) -> None:
         """Makes the workers connect of a torch that was imported while a profiler is open."""
         with self._lock:
-            if self._profilers:
-                self._wrap_loop()
+            for profiler in list(self._profilers):
+                self._wrap_loop(profiler)
 
-    def _wrap_loop(self) -> None:
+    def _wrap_loop(self, profiler: Any) -> None:
+        """Replaces torch's function until the last profiler is closed or dropped."""
         module = sys.modules.get(_MODULE)
-        if module is not None and hasattr(os, "fork") and self._loop is None:
-            found = getattr(module, _LOOP, None)
+        found = getattr(module, _LOOP, None)
+        if found is not None and hasattr(os, "fork"):
             # A forked child inherits the wrapper of its parent.
-            self._loop = found.theirs if isinstance(found, loader_worker.Loop) else found
-            if self._loop is not None:
-                setattr(module, _LOOP, loader_worker.Loop(self._loop, self.plan))
+            theirs = found.theirs if isinstance(found, loader_worker.Loop) else found
+            make = partial(loader_worker.Loop, theirs, self.plan)
+            profiler._held_loop = self._loop.hold(module, _LOOP, make, theirs=theirs)
 
-    def close(self, profiler: object) -> None:
+    def close(self, profiler: Any) -> None:
         """Makes new workers run without connecting, unless another profiler is open.
 
         Live workers stay connected, for later profilers.
         """
         with self._lock:
             self._profilers.discard(profiler)
+            profiler._held_loop = None
             if self._profilers:
                 return
-            module = sys.modules.get(_MODULE)
-            if self._loop is not None and isinstance(
-                getattr(module, _LOOP, None), loader_worker.Loop
-            ):
-                setattr(module, _LOOP, self._loop)
-            self._loop = None
             if self._listener is not None and not self._live_workers():
                 self._hang_up()
 
@@ -171,7 +169,7 @@ class LoaderWorkers:
         """Creates the socket when the first child of an open profiler is about to start."""
         # Checked without the lock, which a thread that waits for workers holds: a fork must not
         # wait for it.
-        if not self._profilers or self._loop is None or self._listener is not None:
+        if not self._profilers or not self._loop.is_in_place or self._listener is not None:
             return
         import socket
         import tempfile

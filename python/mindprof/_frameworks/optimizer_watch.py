@@ -10,15 +10,21 @@ from __future__ import annotations
 from types import ModuleType
 
 from mindprof import _core
+from mindprof._frameworks.shared_replacement import SharedReplacement
 
 _NAME = "_optimizer_step_code"
 
+REPLACEMENT = SharedReplacement()
 
-def replace(torch: ModuleType) -> None:
-    """Replaces torch's method with ours. A second call has no effect."""
-    found = getattr(torch.optim.Optimizer, _NAME, None)
-    if found is not None and not isinstance(found, _core.OptimizerWatch):
-        setattr(torch.optim.Optimizer, _NAME, _method(_core.OptimizerWatch(found)))
+
+def replaced(torch: ModuleType) -> list[_core.Replacement]:
+    """Replaces torch's method with ours while the result is held. Empty if torch has none."""
+    optimizer = torch.optim.Optimizer
+    found = vars(optimizer).get(_NAME)
+    if found is None:
+        return []
+    theirs = getattr(optimizer, _NAME)
+    return [REPLACEMENT.hold(optimizer, _NAME, lambda: _method(_core.OptimizerWatch(theirs)))]
 
 
 def _method(watch: _core.OptimizerWatch) -> object:
@@ -31,10 +37,3 @@ def _method(watch: _core.OptimizerWatch) -> object:
     make = ctypes.pythonapi.PyInstanceMethod_New
     make.argtypes, make.restype = [ctypes.py_object], ctypes.py_object
     return make(watch)
-
-
-def restore(torch: ModuleType) -> None:
-    """Restores torch's method, unless someone else has replaced it since."""
-    found = getattr(torch.optim.Optimizer, _NAME, None)
-    if isinstance(found, _core.OptimizerWatch):
-        setattr(torch.optim.Optimizer, _NAME, found.theirs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-import weakref
 from collections.abc import Iterable
 
 from mindprof import _core
@@ -16,8 +15,7 @@ from mindprof._frameworks.torch_sessions import (
     WITHOUT_TORCH,
     changes,
     kineto_is_claimed,
-    observed,
-    tell_torch,
+    torch_told,
 )
 from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
@@ -51,7 +49,12 @@ class PyTorchHost:
         with changes:
             if not kineto_is_claimed():
                 session = _core.Session(options, hears_torch=True)
-                self._observe(session, options)
+                try:
+                    self._observe(session, options)
+                # A traceback would keep the session alive, and with it the recording.
+                except BaseException:
+                    session.stop()
+                    raise
                 return session
         warnings.warn(IS_BUSY.format(rest=WITHOUT_TORCH), stacklevel=level_outside())
         return _core.Session(options)
@@ -71,55 +74,16 @@ class PyTorchHost:
     def _observe(self, session: _core.Session, options: SessionOptions) -> None:
         torch = sys.modules["torch"]
         memory = options.profile_memory and reports_memory(torch)
-        _add(session)
-        if not session.observe_torch(memory):
-            warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
-        fast_ranges.replace(torch)
+        # The session restores these parts of torch when it ends or is dropped.
+        session.hold(fast_ranges.replaced(torch))
         if memory and options.record_shapes:
             # Memory categories are derived from operators and their inputs.
-            optimizer_watch.replace(torch)
-        tell_torch(torch, is_profiling=True)
+            session.hold(optimizer_watch.replaced(torch))
+        session.hold(torch_told(torch))
+        if not session.observe_torch(memory):
+            warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Stops a recording."""
         with changes:
-            profile = session.stop()
-            end = observed.pop(session, None)
-            if end is not None:
-                end.detach()
-            if not _core.is_profiling():
-                _leave()
-        return profile
-
-
-def _add(session: _core.Session) -> None:
-    """Adds a session to those of the observer, with a finalizer in case it is never stopped."""
-    end = weakref.finalize(session, _let_go)
-    end.atexit = False
-    observed[session] = end
-
-
-def _let_go() -> None:
-    """Restores torch, if the dropped recording was the last one."""
-    # A finalizer may run anywhere, so it must not wait for the lock. The thread that holds it is
-    # starting or stopping a recording, and leaves torch in the right state.
-    if not changes.acquire(blocking=False):
-        return
-    try:
-        # `is_profiling` would still count the session that is being dropped.
-        if not list(observed) and not kineto_is_claimed():
-            _leave()
-    finally:
-        changes.release()
-
-
-def _leave() -> None:
-    """Restores the parts of torch that were replaced."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        # The interpreter is shutting down and has removed most modules.
-        return
-    fast_ranges.restore(torch)
-    optimizer_watch.restore(torch)
-    if not torch.autograd._profiler_enabled():
-        tell_torch(torch, is_profiling=False)
+            return session.stop()

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
-import weakref
 from collections.abc import Callable
 from types import ModuleType
 from typing import NamedTuple
 
 from mindprof import _core
+from mindprof._frameworks import fast_ranges, optimizer_watch
+from mindprof._frameworks.shared_replacement import SharedReplacement
 from mindprof._settings.options import SessionOptions
 
 IS_BUSY = (
@@ -38,11 +39,6 @@ class Collection(NamedTuple):
     options: SessionOptions
     thread: Callable[[], threading.Thread | None]
 
-
-#: The sessions that the observer is attached for, each with its finalizer.
-observed: weakref.WeakKeyDictionary[_core.Session, weakref.finalize[..., _core.Session]] = (
-    weakref.WeakKeyDictionary()
-)
 
 #: Held while a recording of torch starts or stops, so that checking for others and changing the
 #: state happen atomically.
@@ -91,15 +87,32 @@ def tell_torch(torch: ModuleType, is_profiling: bool) -> None:
         tell()
 
 
+_FLAG = "_is_profiler_enabled"
+_told = SharedReplacement()
+
+
+def torch_told(torch: ModuleType) -> list[_core.Replacement]:
+    """Notifies torch's own code as `tell_torch` does, while the result is held.
+
+    Unlike a call, this cannot be interrupted. torch's own profiler sets the same flag, and keeps it
+    if it is still running at the end. Empty if this torch has no flag.
+    """
+    profiler = torch.autograd.profiler
+    if _FLAG not in vars(profiler):
+        return []
+    return [_told.hold(profiler, _FLAG, lambda: True, stays=torch._C._autograd._profiler_enabled)]
+
+
 def _forget() -> None:
     """Forgets the parent's recordings in a forked child, and notifies torch that none runs."""
     # A thread that the child does not have may hold the lock.
     changes._at_fork_reinit()  # type: ignore[attr-defined]
     torch = sys.modules.get("torch")
-    if torch is not None and (_collections or observed):
+    if torch is not None and _collections:
         tell_torch(torch, is_profiling=False)
     give_kineto_back()
-    observed.clear()
+    for replacement in (_told, fast_ranges.REPLACEMENT, optimizer_watch.REPLACEMENT):
+        replacement.undo()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -272,6 +272,15 @@ class profile(SharedResults):
 
     def _start_trace(self) -> None:
         self.entered = True
+        try:
+            self._start_session()
+        # A traceback would keep the session alive, and with it the recording.
+        except BaseException:
+            self._drop_session()
+            raise
+        self.profiling_start_time_ns = perf_counter_ns()
+
+    def _start_session(self) -> None:
         with self._stats.timed("profiler_enable_call_duration_us"):
             # Dropping an open session closes it and discards its events, as in torch. This comes
             # first, so that the new session has the whole budget.
@@ -291,7 +300,15 @@ class profile(SharedResults):
             if self.with_stack and self.experimental_config.record_python_gc_info:
                 self._garbage_collections = GarbageCollections()
                 self._garbage_collections.start()
-        self.profiling_start_time_ns = perf_counter_ns()
+
+    def _drop_session(self) -> None:
+        """Stops a recording that was interrupted, without taking its results."""
+        session, self._session = self._session, None
+        if session is not None:
+            session.stop()
+        if self._garbage_collections is not None:
+            self._garbage_collections.stop()
+        WORKERS.close(self)
 
     def _begin_recordings(self, session: _core.Session, options: SessionOptions) -> None:
         """Notifies registered frameworks of a recording, and stops it if they are interrupted."""
@@ -342,6 +359,18 @@ class profile(SharedResults):
         session, self._session = self._session, None
         if session is None:
             return False
+        try:
+            self._stop_session(session)
+        # A traceback would keep the session alive, and with it the recording.
+        except BaseException:
+            session.stop()
+            raise
+        warn_of_unseen_torch(self._host)
+        window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
+        self._stats.profiling_window_duration_sec = window_ns / 1e9
+        return True
+
+    def _stop_session(self, session: _core.Session) -> None:
         self.profiling_end_time_ns = perf_counter_ns()
         if self._garbage_collections is not None:
             self._garbage_collections.stop()
@@ -351,10 +380,6 @@ class profile(SharedResults):
                     self._end_recordings()
             finally:
                 self._take_results(session)
-        warn_of_unseen_torch(self._host)
-        window_ns = self.profiling_end_time_ns - self.profiling_start_time_ns
-        self._stats.profiling_window_duration_sec = window_ns / 1e9
-        return True
 
     def _take_results(self, session: _core.Session) -> None:
         # Stops before waiting for workers, which a signal may interrupt, such as when one dies.

@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, TextIO
 
+from mindprof import _core
 from mindprof._install.install import install, uninstall
 from mindprof._profiler.metadata import rank_among_several
 from mindprof._profiler.schedule import ProfilerAction, schedule
@@ -23,10 +24,10 @@ from mindprof._run.results import Results, make_folder
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.termination import (
     SIGNALLED,
+    Patience,
     Terminated,
     end_as_alone,
     exit_on_termination,
-    patience,
 )
 from mindprof._run.worker_times import WorkerTimes
 
@@ -76,6 +77,9 @@ class _Run:
         self.process = os.getpid()
         #: Whether a signal ended the program.
         self.is_terminated = False
+        #: Whether the program has ended and the last results are being written.
+        self.is_finishing = False
+        self.patience = Patience(results.say)
         self.profiler = RunProfile(
             record_shapes=arguments.shapes or arguments.memory,
             profile_memory=arguments.memory,
@@ -83,7 +87,7 @@ class _Run:
             with_flops=arguments.flops,
             budget_bytes=arguments.budget_bytes,
             schedule=_schedule_of(arguments),
-            on_trace_ready=results.save,
+            on_trace_ready=self._save,
         )
         self.imports = Imports(self._meet_host, results.marks)
         self.steps = OptimizerSteps(self.profiler.step)
@@ -102,27 +106,66 @@ class _Run:
             install()
         # Last, so that few of our own calls are recorded.
         self.profiler.start()
+        status = 1
         try:
             status = self._run_program()
         finally:
+            # The first call: a handler that raises before it ends is noted, and the call repeated.
+            interrupts = _core.complete(self.patience.begin)
             # A child that the program forked gets here too.
             if os.getpid() == self.process:
-                with patience(self.results.say):
+                try:
                     self._finish()
-                end_as_alone()
+                finally:
+                    late = self.patience.end()
+                    end_as_alone()
+                status = self._end_late(status, interrupts, late)
         if self.is_terminated and os.getpid() == self.process:
             _leave_threads(status)
         return status
 
+    def _end_late(
+        self, status: int, interrupts: list[BaseException], late: list[Callable[[], None]]
+    ) -> int:
+        """Calls the handlers of signals that arrived while results were written.
+
+        Returns the exit status: an exception of a handler ends the program as it would have done
+        on its last line.
+        """
+
+        def call_all() -> int:
+            for interrupt in interrupts:
+                raise interrupt
+            for handle in late:
+                handle()
+            return status
+
+        return self._status_after(call_all)
+
+    def _save(self, prof: RunProfile) -> None:
+        """Writes the results of a window. Handlers of signals run afterwards."""
+        if self.is_finishing:
+            self.results.save(prof)
+            return
+        with Patience(self.results.say).around():
+            self.results.save(prof)
+
     def _run_program(self) -> int:
-        try:
+        def run_and_wait() -> int:
             status = self._run_main()
             _end_threads()
             self.results.is_program_done = status == 0
             return status
+
+        return self._status_after(run_and_wait)
+
+    def _status_after(self, call: Callable[[], int]) -> int:
+        """Returns the exit status that Python derives from how a call ends."""
+        try:
+            return call()
         except SystemExit as ending:
             # Raised by a signal, or by a thread pool that shuts down.
-            self.is_terminated = isinstance(ending, Terminated)
+            self.is_terminated = self.is_terminated or isinstance(ending, Terminated)
             return _status_of(ending)
         except KeyboardInterrupt as error:
             _print(error)
@@ -146,6 +189,7 @@ class _Run:
         self.profiler._meet_host()
 
     def _finish(self) -> None:
+        self.is_finishing = True
         self.steps.stop()
         self.worker_times.stop()
         self.profiler.stop()

@@ -97,8 +97,8 @@ class RunProfile(profile):
             self._next_step()
             return
         # No window begins or ends here, so our own calls can be left out.
-        _core.pause_calls()
         try:
+            _core.pause_calls()
             self._next_step()
         finally:
             _core.resume_calls()

@@ -110,14 +110,18 @@ impl DetachedFrame {
 
 /// Searches for the path to frames, once per process. If it is not found, an operator without the
 /// GIL gets the stack of the native call it runs in, or none.
-pub(super) fn find_path(py: Python<'_>) {
+///
+/// # Errors
+/// If the search is interrupted. The next call repeats it.
+pub(super) fn find_path(py: Python<'_>) -> PyResult<()> {
     if PATH.get().is_none() {
         // Not inside of the cell's initializer: the search runs Python code, which lets other
         // threads come here too, and they would wait for the cell with the GIL held. All threads
         // find the same.
-        let found = search(py).ok().flatten();
+        let found = search(py)?;
         let _ = PATH.set(found);
     }
+    Ok(())
 }
 
 /// Returns the path that leads to the innermost frame both here and one call deeper, if there is

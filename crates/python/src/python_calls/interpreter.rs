@@ -18,6 +18,7 @@ use pyo3::types::PyString;
 
 use super::interned::CallNames;
 use super::thread_state;
+use crate::pending_exception::ignore_errors;
 
 /// A function that the interpreter calls at every call and return.
 pub(super) type Hook =
@@ -372,4 +373,28 @@ pub(super) fn native_function<'a>(function: &Bound<'a, PyAny>) -> Option<(usize,
         let name = (*definition).name;
         Some((definition as usize, CStr::from_ptr(name)))
     }
+}
+
+/// Returns the text that `repr` returns for a C function, as the interpreter writes it:
+/// `<built-in method name of type object at 0x...>`.
+///
+/// The function of its type is called, and not `repr`, which runs signal handlers first: their
+/// exceptions would be lost here. It runs no Python code.
+pub(super) fn native_text(function: &Bound<'_, PyAny>) -> Option<String> {
+    if native_function(function).is_none() {
+        return None;
+    }
+    // SAFETY: the GIL is held, and C functions cannot be subclassed in Python, so the slot holds
+    // the interpreter's own function. It returns a new reference, or null with an exception.
+    let text = unsafe {
+        let slot = ffi::PyType_GetSlot(ffi::Py_TYPE(function.as_ptr()), ffi::Py_tp_repr);
+        if slot.is_null() {
+            return None;
+        }
+        let repr = std::mem::transmute::<*mut c_void, ffi::reprfunc>(slot);
+        Bound::from_owned_ptr_or_err(function.py(), repr(function.as_ptr()))
+    };
+    // Only memory can be missing.
+    let text = ignore_errors(function.py(), text)?;
+    Some(text.cast::<PyString>().ok()?.to_string_lossy().into_owned())
 }

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use super::detached::DetachedFrame;
 use super::interned::CallNames;
-use super::interpreter::{Frame, native_function};
+use super::interpreter::{Frame, native_function, native_text};
 use super::modules;
 
 /// The names of C functions that can replace or remove our hook.
@@ -155,9 +155,9 @@ impl Names {
         if let Some(native) = self.natives.get(&definition) {
             return Some(*native);
         }
-        let text = function.repr().ok()?;
+        let text = native_text(function)?;
         let native = Native {
-            name: Name::intern(&text.to_string_lossy(), NameKind::Function),
+            name: Name::intern(&text, NameKind::Function),
             is_switch: SWITCHES
                 .iter()
                 .any(|switch| switch.as_bytes() == name.to_bytes()),

@@ -20,6 +20,7 @@ use pyo3::ffi::{self, PyFrameObject, PyObject};
 use pyo3::prelude::*;
 
 use super::interpreter::{Attached, EachThread, Hook, Running, interpreter};
+use crate::pending_exception::ignore_errors;
 
 /// The index of the hook's word in a thread state, or zero while it is unknown.
 // Relaxed: no other data is published through it, and a thread that misses it takes the slow path.
@@ -153,7 +154,8 @@ fn change_hooks(
         unsafe {
             let state = state.words.as_ptr().cast();
             if (each_thread.set_profile)(state, hook, marker) != 0 {
-                ffi::PyErr_Clear();
+                let py = attached.python();
+                ignore_errors(py, Err::<(), _>(PyErr::fetch(py)));
                 return;
             }
         }

@@ -1,0 +1,7 @@
+"""Stress scripts that need real PyTorch: interrupts and forks at random moments, counted.
+
+Run them in the parent of this folder with an interpreter that has torch:
+
+    python -m soak_torch interrupts --count 5000
+    python -m soak_torch forks --count 2000
+"""

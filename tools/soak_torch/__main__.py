@@ -1,0 +1,37 @@
+"""Chooses a stress by its name and runs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import warnings
+from importlib import import_module
+
+#: The stresses, with the number of events that each one counts by default.
+STRESSES = {"interrupts": 5000, "forks": 2000}
+
+
+def main() -> int:
+    """Runs the stress that the command line names, and returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m soak_torch", description=__doc__)
+    parser.add_argument("stress", choices=[*STRESSES, "all"])
+    parser.add_argument("--count", type=int, help="how many events to count")
+    parser.add_argument("--seconds", type=float, default=3600.0, help="the limit; default: 3600")
+    found = parser.parse_args()
+    if importlib.util.find_spec("torch") is None:
+        print(f"skipped: {sys.executable} has no torch; name one that has with TORCH_PYTHON=...")
+        return 0
+    warnings.simplefilter("ignore")
+    status = 0
+    for name in STRESSES if found.stress == "all" else [found.stress]:
+        stress = import_module(f"soak_torch.{name}").stress
+        failure = stress(found.count or STRESSES[name], found.seconds)
+        if failure is not None:
+            print(f"{name}: {failure}", file=sys.stderr)
+            status = 1
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
