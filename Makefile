@@ -147,9 +147,15 @@ SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
 
+# The second part needs torch, and takes half an hour.
 .PHONY: soak
-soak: build-release ## Stress the profiler for SOAK_SECONDS with random rounds from SOAK_SEED, and check after each
+soak: build-release ## Stress the profiler for SOAK_SECONDS with random rounds from SOAK_SEED, then real torch with interrupts and forks
 	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+	@if $(TORCH_PYTHON) -c 'import torch' 2> /dev/null; then \
+		PYTHONPATH=python:tools $(TORCH_PYTHON) -W ignore -m soak_torch all; \
+	else \
+		echo "skipped the stresses of real torch: $(TORCH_PYTHON) has no torch; name an interpreter with TORCH_PYTHON=..."; \
+	fi
 
 # The nightly compiler of the sanitizers, pinned because a newer one may not build the tree. NIGHTLY=... names another.
 NIGHTLY ?= nightly-2026-05-20

@@ -12,9 +12,9 @@ from typing import Any
 
 import mindprof
 import pytest
-import torch
+import torch  # type: ignore[import-not-found]
 from mindprof import _core, profile
-from torch.utils.data._utils import worker as loader_worker
+from torch.utils.data._utils import worker as loader_worker  # type: ignore[import-not-found]
 
 from tests.pytorch.test_forks import stress
 

@@ -345,3 +345,56 @@ def test_loader_workers_that_begin_before_the_window_are_in_it(tmp_path: Path) -
         names = Counter(event["name"] for event in json.load(file)["traceEvents"])
     assert names["aten::addmm"] == 20
     assert names["aten::cosh"] >= 10
+
+
+#: Kills a worker of the program's data loader when the second result file is begun.
+KILLS_A_WORKER = """
+import os, signal, sys
+import multiprocessing
+from mindprof._run import results
+from mindprof._run.command import run
+
+theirs = results.Results._files
+
+
+def files(*words):
+    found = theirs(*words)
+    name, write = found[1]
+
+    def write_later(path):
+        worker = multiprocessing.active_children()[0].pid
+        os.kill(worker, signal.SIGKILL)
+        os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
+        write(path)
+
+    found[1] = name, write_later
+    return found
+
+
+results.Results._files = files
+sys.exit(run(sys.argv[1:]))
+"""
+
+WITH_LOADER = """
+import torch
+
+loader = torch.utils.data.DataLoader(range(4), num_workers=1, persistent_workers=True)
+for batch in loader:
+    torch.add(batch, 1)
+"""
+
+
+def test_a_worker_that_dies_while_results_are_written_costs_none_of_them(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(KILLS_A_WORKER)
+    (tmp_path / "program.py").write_text(WITH_LOADER)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "own.py", "-q", "-o", "out", "program.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    # torch's handler raises, as it does if the worker dies before the program ends.
+    assert done.returncode == 1, done.stderr
+    assert "SIGCHLD arrived while results were written" in done.stderr
+    assert "is killed by signal: Killed" in done.stderr
+    files = {path.name for path in (tmp_path / "out").iterdir()}
+    assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import subprocess
 import sys
-import warnings
 from importlib import import_module
 
 #: The stresses, with the number of events that each one counts by default.
@@ -20,17 +20,17 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3600.0, help="the limit; default: 3600")
     found = parser.parse_args()
     if importlib.util.find_spec("torch") is None:
-        print(f"skipped: {sys.executable} has no torch; name one that has with TORCH_PYTHON=...")
+        print(f"skipped: {sys.executable} has no torch")
         return 0
-    warnings.simplefilter("ignore")
-    status = 0
-    for name in STRESSES if found.stress == "all" else [found.stress]:
-        stress = import_module(f"soak_torch.{name}").stress
-        failure = stress(found.count or STRESSES[name], found.seconds)
-        if failure is not None:
-            print(f"{name}: {failure}", file=sys.stderr)
-            status = 1
-    return status
+    if found.stress == "all":
+        # A process each, because they change signal handlers and torch's callbacks.
+        command = [sys.executable, "-W", "ignore", "-m", "soak_torch"]
+        return max(subprocess.run([*command, name]).returncode for name in STRESSES)
+    stress = import_module(f"soak_torch.{found.stress}").stress
+    failure = stress(found.count or STRESSES[found.stress], found.seconds)
+    if failure is not None:
+        print(f"{found.stress}: {failure}", file=sys.stderr)
+    return int(failure is not None)
 
 
 if __name__ == "__main__":

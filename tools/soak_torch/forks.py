@@ -15,7 +15,7 @@ import threading
 import time
 from typing import ClassVar
 
-import torch
+import torch  # type: ignore[import-not-found]
 from mindprof import profile
 
 #: A child that runs longer hangs. It takes a fraction of a second, but the machine may be busy.
@@ -32,7 +32,7 @@ def stress(count: int, seconds: float) -> str | None:
     """Forks `count` times, or until the time is over, and prints the counts.
 
     Returns:
-        The reason of a failure, or `None`.
+        The reason for a failure, or `None`.
     """
     torch.set_num_threads(1)
     # Probed before the threads start.
@@ -104,7 +104,7 @@ def run_operators(stop: threading.Event) -> None:
         add_often(x, 2000)
 
 
-@torch.jit.script
+@torch.jit.script  # type: ignore[untyped-decorator]
 def add_often(x: torch.Tensor, count: int) -> torch.Tensor:
     """Adds a number again and again."""
     for _ in range(count):

@@ -15,13 +15,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from types import FrameType
 from typing import Any
 
-import torch
+import torch  # type: ignore[import-not-found]
 from mindprof import _core, profile, schedule
-from torch.utils.data._utils import worker as loader_worker
+from torch.utils.data._utils import worker as loader_worker  # type: ignore[import-not-found]
 
 #: The longest time from the beginning of an attempt to its interrupt.
 LONGEST_SECONDS = 6e-3
@@ -31,7 +32,7 @@ def stress(count: int, seconds: float) -> str | None:
     """Raises `count` interrupts, or as many as the time allows, and prints the counts.
 
     Returns:
-        The reason of a failure, or `None`.
+        The reason for a failure, or `None`.
     """
     torch.set_num_threads(1)
     # Without cyclic garbage collections, whose callbacks cannot raise.
@@ -56,8 +57,8 @@ def stress(count: int, seconds: float) -> str | None:
         torch.set_grad_enabled(True)
         tally["raised"] += 1
         arrived = interrupt(
-            lambda options=options: record(model, optimizer, options),
-            lambda way=way: way(random.random() * LONGEST_SECONDS),
+            partial(record, model, optimizer, options),
+            partial(way, random.random() * LONGEST_SECONDS),
         )
         if not arrived:
             tally["swallowed"] += 1
@@ -74,7 +75,9 @@ def stress(count: int, seconds: float) -> str | None:
     waker.stop()
     gc.unfreeze()
     raised, swallowed, left = (tally[key] for key in ("raised", "swallowed", "left"))
-    print(f"interrupts {raised:,} raised, {swallowed:,} swallowed, {left:,} left patched", flush=True)
+    print(
+        f"interrupts {raised:,} raised, {swallowed:,} swallowed, {left:,} left patched", flush=True
+    )
     if swallowed or left:
         return f"{swallowed} interrupts were swallowed and {left} left something replaced"
     return None if raised == count else f"only {raised:,} of {count:,} in {seconds:.0f} s"

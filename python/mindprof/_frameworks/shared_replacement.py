@@ -51,7 +51,7 @@ class SharedReplacement:
         return found is not None and found.is_in_place
 
     def undo(self) -> None:
-        """Restores the attribute now, whoever holds it."""
+        """Restores the attribute now, even if a recording holds it."""
         found = self._current()
         if found is not None:
             found.undo()

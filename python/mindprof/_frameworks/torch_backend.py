@@ -157,6 +157,8 @@ def _try_out(torch: ModuleType) -> Trial:
         return Trial(Backend("off", reason), reports_memory=False)
     _core.name_module_calls(torch.nn.Module.__call__)
     _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
+    if not _core.torch_forks_are_safe():
+        inform("torch's lock of callbacks was not found: fork before the first recording")
     observer = Backend("observer", "its layout was probed and is as expected")
     return Trial(observer, _try_memory(torch))
 

@@ -84,7 +84,7 @@ class Patience:
         The default handlers of Ctrl-C and of a termination are left out: the program has ended, and
         its results are written.
         """
-        late = [
+        late: list[Callable[[], None]] = [
             partial(self._handle, handler, number, frame)
             for number, frame in self._arrived
             if (handler := self._before[number]) not in (signal.default_int_handler, _exit)
