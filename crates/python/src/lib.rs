@@ -46,6 +46,7 @@ mod stacks;
 mod table;
 mod tensor_roles;
 mod thread_names;
+mod torch_names;
 mod torch_probe;
 
 // Shared with the embedded runtime's binding.
@@ -130,7 +131,11 @@ mod _core {
     #[pymodule_export]
     use crate::table::sort_keys;
     #[pymodule_export]
-    use crate::tensor_roles::{OptimizerWatch, name_torch_tensors, note_module, note_optimizer};
+    use crate::tensor_roles::{
+        OptimizerWatch, name_torch_tensors, note_module, note_optimizer, torch_tensor_address,
+    };
+    #[pymodule_export]
+    use crate::torch_names::{TorchAnswer, TorchWithoutSlot};
     #[pymodule_export]
     use crate::torch_probe::{TorchProbe, check_torch_memory, torch_ranges_heard};
 

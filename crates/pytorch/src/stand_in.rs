@@ -345,43 +345,65 @@ extern "C" fn device_of(handle: TensorHandle, answer: &mut i32) -> i32 {
     0
 }
 
+/// An entry of a thread's list, as torch lays it out, and the control block of its owners.
+#[repr(C)]
+struct Entry {
+    object: SharedPointer,
+    kind: u64,
+    /// A virtual table, and the number of owners.
+    control: [u64; 2],
+}
+
+/// The kind of the slot of profilers, which the looked-up symbols do not name.
+const PROFILER_STATE: u64 = 2;
+
 thread_local! {
-    /// The entries pushed on this thread, and the number of owners of the newest.
-    static SLOTS: RefCell<Vec<SharedPointer>> = const { RefCell::new(Vec::new()) };
-    static OWNERS: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
-    static NEWEST: Cell<SharedPointer> = const { Cell::new(SharedPointer::NULL) };
+    /// The entries pushed on this thread. They are never freed, so that tests may look at those that
+    /// were popped.
+    static SLOTS: RefCell<Vec<&'static mut Entry>> = const { RefCell::new(Vec::new()) };
 }
 
 extern "C" fn get_slot(_kind: u64) -> *const c_void {
-    SLOTS.with_borrow(|slots| slots.last().map_or(ptr::null(), |slot| slot.object))
+    SLOTS.with_borrow(|slots| slots.last().map_or(ptr::null(), |slot| slot.object.object))
 }
 
 extern "C" fn push_slot(_kind: u64, pointer: &SharedPointer) {
-    SLOTS.with_borrow_mut(|slots| slots.push(*pointer));
+    let entry = Entry {
+        object: *pointer,
+        kind: PROFILER_STATE,
+        control: [0, 1],
+    };
+    SLOTS.with_borrow_mut(|slots| slots.push(Box::leak(Box::new(entry))));
 }
 
 extern "C" fn pop_slot(answer: &mut SharedPointer, _kind: u64) -> *const SharedPointer {
-    *answer = SLOTS
-        .with_borrow_mut(Vec::pop)
-        .expect("a slot is popped only after a push");
+    let popped = SLOTS.with_borrow_mut(Vec::pop);
+    let popped = popped.expect("a slot is popped only after a push");
+    assert_eq!(popped.control[1], 1, "the thread is the only owner");
+    *answer = popped.object;
     answer
 }
 
 /// Returns the newest entry, with one owner more.
 extern "C" fn current_slot(answer: &mut SharedPointer) -> *const SharedPointer {
-    let newest = SLOTS.with_borrow(|slots| slots.last().copied());
-    if let Some(newest) = newest {
-        NEWEST.set(newest);
-        OWNERS.with(|owners| owners.set([0, owners.get()[1].max(1) + 1]));
-        answer.object = NEWEST.with(Cell::as_ptr).cast_const().cast();
-        answer.control = OWNERS.with(Cell::as_ptr).cast_const().cast();
-    }
+    SLOTS.with_borrow_mut(|slots| {
+        if let Some(newest) = slots.last_mut() {
+            newest.control[1] += 1;
+            answer.object = ptr::from_mut::<Entry>(newest).cast_const().cast();
+            answer.control = newest.control.as_ptr().cast();
+        }
+    });
     answer
 }
 
-/// Returns the number of filled slots of this thread, and the number of owners of the newest.
-pub(crate) fn slots() -> (usize, u64) {
-    (SLOTS.with_borrow(Vec::len), OWNERS.get()[1])
+/// Returns the number of entries of this thread.
+pub(crate) fn slots() -> usize {
+    SLOTS.with_borrow(Vec::len)
+}
+
+/// Returns whether the slot of this thread is empty for torch.
+pub(crate) fn slot_is_empty() -> bool {
+    get_slot(0).is_null()
 }
 
 /// Fills the slot of this thread as another profiler would.
@@ -396,6 +418,28 @@ pub(crate) fn take_slot() {
     );
 }
 
+/// Takes the entries of this thread away, as torch does while a thread works for another, and
+/// returns a function that puts them back.
+pub(crate) fn swap_slots() -> impl FnOnce() {
+    let before = SLOTS.take();
+    // The copies share the entries, as torch's do.
+    SLOTS.with_borrow_mut(|slots| {
+        for entry in &before {
+            let entry = ptr::from_ref::<Entry>(entry).cast_mut();
+            // SAFETY: tests use the entries of one thread, one after the other.
+            slots.push(unsafe { &mut *entry });
+        }
+    });
+    move || {
+        SLOTS.set(before);
+    }
+}
+
+/// Removes the newest entry of this thread, as the profiler that pushed it would.
+pub(crate) fn drop_newest() {
+    SLOTS.with_borrow_mut(|slots| slots.pop());
+}
+
 /// Empties the slots of this thread.
 pub(crate) fn clear_slots() {
     SLOTS.with_borrow_mut(Vec::clear);
@@ -406,6 +450,9 @@ pub(crate) fn allocate(address: u64, bytes: i64, total: u64, device: u16) {
     type Report = extern "C" fn(*const c_void, u64, i64, u64, u64, u16);
     type IsEnabled = extern "C" fn(*const c_void) -> bool;
     let object = get_slot(0);
+    if object.is_null() {
+        return;
+    }
     // SAFETY: an object in the slot begins with its virtual table, whose third and fifth functions
     // these are.
     unsafe {

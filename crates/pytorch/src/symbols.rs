@@ -148,6 +148,21 @@ pub(crate) struct DebugInfoKind(u64);
 impl DebugInfoKind {
     /// The slot of profilers, up to torch 2.12.
     const PROFILER_STATE: Self = Self(2);
+
+    /// Returns whether the field at `address` identifies the same slot.
+    ///
+    /// # Safety
+    /// The address is that of a field of torch's type.
+    pub(crate) unsafe fn is_at(self, address: *const c_void) -> bool {
+        // Numbers are one byte. SAFETY: the caller guarantees a field of the type, whose size the
+        // value tells.
+        unsafe {
+            match u8::try_from(self.0) {
+                Ok(number) => address.cast::<u8>().read() == number,
+                Err(_) => address.cast::<u64>().read() == self.0,
+            }
+        }
+    }
 }
 
 /// Looks up the address of a symbol.

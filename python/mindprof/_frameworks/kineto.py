@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from mindprof import _core
+from mindprof._frameworks import torch_names
 from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.kineto_config import kineto_activities, kineto_config, records_all_threads
 from mindprof._frameworks.kineto_results import check_results
@@ -146,6 +147,7 @@ class KinetoHost:
             self._is_prepared = False
         # A profiler that is dropped while it records must not block Kineto forever.
         weakref.finalize(session, _let_go, own).atexit = False
+        torch_names.replace(torch)
         tell_torch(torch, is_profiling=True)
         return True
 
@@ -198,9 +200,9 @@ def _is_busy() -> bool:
         return True
     torch = sys.modules["torch"]
     _end_what_was_left(torch)
-    # `_profiler_enabled` covers only this thread; the flag covers all threads.
+    # torch answers for this thread only; the flag covers all threads.
     is_told = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
-    return bool(is_told and not _core.is_profiling()) or torch.autograd._profiler_enabled()
+    return bool(is_told and not _core.is_profiling()) or torch_names.runs_own_profiler(torch)
 
 
 def _leave(own: Collection) -> None:
@@ -215,7 +217,7 @@ def _end_what_was_left(torch: ModuleType) -> None:
     thread = threading.current_thread()
     if thread in _left:
         _left.discard(thread)
-        if torch.autograd._profiler_enabled():
+        if torch_names.runs_own_profiler(torch):
             with suppress(RuntimeError):
                 torch._C._autograd._disable_profiler()
 
@@ -297,7 +299,10 @@ def _let_go(own: Collection) -> None:
 
 def _tell_end(torch: ModuleType) -> None:
     """Notifies torch of the end of recording, if neither we nor torch's profiler record."""
-    if not _core.is_profiling() and not torch.autograd._profiler_enabled():
+    if _core.is_profiling():
+        return
+    torch_names.restore()
+    if not torch_names.runs_own_profiler(torch):
         tell_torch(torch, is_profiling=False)
 
 

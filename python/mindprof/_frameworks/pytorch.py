@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Iterable
 
 from mindprof import _core
-from mindprof._frameworks import fast_ranges, optimizer_watch
+from mindprof._frameworks import fast_ranges, optimizer_watch, torch_names
 from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.torch_backend import reports_memory
 from mindprof._frameworks.torch_sessions import (
@@ -72,6 +72,8 @@ class PyTorchHost:
         torch = sys.modules["torch"]
         memory = options.profile_memory and reports_memory(torch)
         _add(session)
+        # Before there is an object in torch's slot, which some of these functions cannot handle.
+        torch_names.replace(torch)
         if not session.observe_torch(memory):
             warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
         fast_ranges.replace(torch)
@@ -121,5 +123,6 @@ def _leave() -> None:
         return
     fast_ranges.restore(torch)
     optimizer_watch.restore(torch)
-    if not torch.autograd._profiler_enabled():
+    torch_names.restore()
+    if not torch_names.runs_own_profiler(torch):
         tell_torch(torch, is_profiling=False)

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from mindprof import _core
+from mindprof._frameworks import torch_names
 from mindprof._settings.options import SessionOptions
 
 IS_BUSY = (
@@ -98,6 +99,7 @@ def _forget() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and (_collections or observed):
         tell_torch(torch, is_profiling=False)
+        torch_names.restore()
     give_kineto_back()
     observed.clear()
 
