@@ -322,8 +322,7 @@ pub(crate) fn check(symbols: &Symbols, bytes: i64, allocate: impl FnOnce()) -> R
 impl Drop for Reports {
     fn drop(&mut self) {
         // A forked child has forgotten the recordings of its parent.
-        if self.process != std::process::id()
-            || self.reporter.sessions.load(Ordering::Relaxed) == 0
+        if self.process != std::process::id() || self.reporter.sessions.load(Ordering::Relaxed) == 0
         {
             return;
         }

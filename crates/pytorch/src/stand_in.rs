@@ -360,11 +360,13 @@ const PROFILER_STATE: u64 = 2;
 thread_local! {
     /// The entries pushed on this thread. They are never freed, so that tests may look at those that
     /// were popped.
-    static SLOTS: RefCell<Vec<&'static mut Entry>> = const { RefCell::new(Vec::new()) };
+    static SLOTS: RefCell<Vec<*mut Entry>> = const { RefCell::new(Vec::new()) };
 }
 
 extern "C" fn get_slot(_kind: u64) -> *const c_void {
-    SLOTS.with_borrow(|slots| slots.last().map_or(ptr::null(), |slot| slot.object.object))
+    let newest = SLOTS.with_borrow(|slots| slots.last().copied());
+    // SAFETY: entries are never freed, and each is used by one thread at a time.
+    newest.map_or(ptr::null(), |entry| unsafe { (*entry).object.object })
 }
 
 extern "C" fn push_slot(_kind: u64, pointer: &SharedPointer) {
@@ -379,26 +381,32 @@ extern "C" fn push_slot(_kind: u64, pointer: &SharedPointer) {
 extern "C" fn pop_slot(answer: &mut SharedPointer, _kind: u64) -> *const SharedPointer {
     let popped = SLOTS.with_borrow_mut(Vec::pop);
     let popped = popped.expect("a slot is popped only after a push");
-    assert_eq!(popped.control[1], 1, "the thread is the only owner");
-    *answer = popped.object;
+    // SAFETY: entries are never freed.
+    *answer = unsafe { (*popped).object };
     answer
 }
 
 /// Returns the newest entry, with one owner more.
 extern "C" fn current_slot(answer: &mut SharedPointer) -> *const SharedPointer {
-    SLOTS.with_borrow_mut(|slots| {
-        if let Some(newest) = slots.last_mut() {
-            newest.control[1] += 1;
-            answer.object = ptr::from_mut::<Entry>(newest).cast_const().cast();
-            answer.control = newest.control.as_ptr().cast();
+    if let Some(newest) = SLOTS.with_borrow(|slots| slots.last().copied()) {
+        answer.object = newest.cast_const().cast();
+        // SAFETY: entries are never freed.
+        unsafe {
+            (*newest).control[1] += 1;
+            answer.control = (&raw const (*newest).control).cast();
         }
-    });
+    }
     answer
 }
 
-/// Returns the number of entries of this thread.
+/// Returns the number of entries of this thread. Besides the thread, a live object owns the newest.
 pub(crate) fn slots() -> usize {
-    SLOTS.with_borrow(Vec::len)
+    SLOTS.with_borrow(|slots| {
+        // SAFETY: entries are never freed.
+        let owners = slots.last().map(|&newest| unsafe { (*newest).control[1] });
+        assert!(owners.is_none_or(|owners| owners <= 2), "{owners:?}");
+        slots.len()
+    })
 }
 
 /// Returns whether the slot of this thread is empty for torch.
@@ -418,21 +426,11 @@ pub(crate) fn take_slot() {
     );
 }
 
-/// Takes the entries of this thread away, as torch does while a thread works for another, and
-/// returns a function that puts them back.
+/// Replaces the entries of this thread by a copy of their list, as torch does during a backward pass.
+/// Returns a function that puts the list back.
 pub(crate) fn swap_slots() -> impl FnOnce() {
-    let before = SLOTS.take();
-    // The copies share the entries, as torch's do.
-    SLOTS.with_borrow_mut(|slots| {
-        for entry in &before {
-            let entry = ptr::from_ref::<Entry>(entry).cast_mut();
-            // SAFETY: tests use the entries of one thread, one after the other.
-            slots.push(unsafe { &mut *entry });
-        }
-    });
-    move || {
-        SLOTS.set(before);
-    }
+    let before = SLOTS.with_borrow(Vec::clone);
+    move || SLOTS.set(before)
 }
 
 /// Removes the newest entry of this thread, as the profiler that pushed it would.
