@@ -7,11 +7,11 @@ their own, because a wrong step is a crash.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
 import threading
-from pathlib import Path
 from typing import Any
 
 import mindprof
@@ -47,11 +47,15 @@ def memory_after(prof):
 """
 
 
-def run(code: str) -> str:
+def run(code: str, before: str = "") -> str:
     """Runs code in a process of its own, and returns what it prints."""
-    code = BEFORE + textwrap.dedent(code)
+    code = BEFORE + before + textwrap.dedent(code)
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, (done.returncode, done.stderr[-2000:])
     return done.stdout
@@ -301,20 +305,82 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("run_thread", &run_thread, pybind11::call_guard<pybind11::gil_scoped_release>());
   m.def("enabled", [] { return torch::profiler::impl::profilerEnabled(); });
   m.def("type", [] { return static_cast<int>(torch::profiler::impl::profilerType()); });
+  m.def("disable", [] { disableProfiler(); });
+  m.def("disable_in_child", [] { disableProfilerInChildThread(); });
 }
 """
 
 
-@pytest.fixture(scope="session")
-def extension(tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module")
+def extension(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Code that imports the extension."""
     cpp_extension = pytest.importorskip("torch.utils.cpp_extension")
-    if not cpp_extension.is_ninja_available():
-        pytest.skip("extensions need ninja")
-    folder: Path = tmp_path_factory.mktemp("extension")
-    os.environ.setdefault("MAX_JOBS", "1")
-    return cpp_extension.load_inline(
-        name="mindprof_slot_test",
-        cpp_sources=CPP,
-        build_directory=str(folder),
-        extra_cflags=["-O0"],
+    if not cpp_extension.is_ninja_available() or not shutil.which("g++"):
+        pytest.skip("extensions need ninja and a compiler")
+    name, folder = "mindprof_slot_test", str(tmp_path_factory.mktemp("extension"))
+    cpp_extension.load_inline(
+        name=name, cpp_sources=CPP, build_directory=folder, extra_cflags=["-O0"]
     )
+    return f"""
+import sys
+sys.path.insert(0, {folder!r})
+import {name} as extension
+
+def rows(prof):
+    found = {{row.key: (row.count, row.cpu_memory_usage) for row in prof.key_averages()}}
+    return {{key: row for key, row in sorted(found.items()) if key.startswith("aten::")}}
+
+def attached(profile):
+    with profile(activities=[CPU], profile_memory=True) as prof:
+        is_attached = extension.run_thread(True)
+    print(is_attached, rows(prof))
+"""
+
+
+def test_threads_of_cpp_that_attach_themselves_are_recorded(extension: str) -> None:
+    plain = run("attached(torch.profiler.profile)", extension)
+    assert plain.startswith("True")
+    assert "'aten::ones': (1, 1000)" in plain
+    observed = run("attached(mindprof.profile)", extension)
+    # No profiler of torch runs, so that the thread does not ask for it.
+    assert observed == plain.replace("True", "False").replace("1000", "0")
+    environment = "os.environ['MINDPROF_TORCH_BACKEND'] = 'kineto'"
+    assert run(f"{environment}; attached(mindprof.profile)", extension) == plain
+
+
+def test_callbacks_that_torch_left_on_a_thread_do_not_meet_our_object(extension: str) -> None:
+    """torch loses those of a thread beside which others attached themselves."""
+    said = run(
+        """
+        import warnings
+        attached(torch.profiler.profile)
+        with warnings.catch_warnings(record=True) as told, ours() as prof:
+            torch.empty(250)
+        print(rows(prof), [str(warning.message)[:22] for warning in told])
+        """,
+        extension,
+    )
+    assert said.splitlines()[1] == "{'aten::empty': (1, 0)} ['memory is not recorded']"
+
+
+def test_cpp_that_asks_or_stops_a_profiler_does_no_harm(extension: str) -> None:
+    said = run(
+        """
+        for stop in (extension.disable, extension.disable_in_child):
+            with ours() as prof:
+                print(extension.enabled(), extension.type())
+                torch.empty(250)
+                print(outcome(stop))
+                torch.empty(250)
+            print(rows(prof))
+        with ours() as prof:
+            torch.empty(250)
+        print(rows(prof))
+        """,
+        extension,
+    )
+    # torch takes the object out of its slot.
+    asked, once = "False 2", "{'aten::empty': (2, 1000)}"
+    afterwards = "{'aten::empty': (1, 1000)}"
+    expected = [asked, "RuntimeError", once, asked, "NoneType", once, afterwards]
+    assert said.splitlines() == expected

@@ -220,7 +220,7 @@ thread_local! {
 pub enum MemoryReport {
     /// Allocations are reported.
     Heard(Reports),
-    /// Another profiler occupies the slot of the thread.
+    /// Another profiler occupies the slot of the thread, or has left its callbacks there.
     SlotTaken,
 }
 
@@ -251,6 +251,8 @@ pub(crate) fn report(symbols: &Symbols) -> Result<MemoryReport> {
             .ok_or(Error::Symbol("c10::ThreadLocalDebugInfo"))?,
     );
     let reporter = match slot.owner() {
+        // Callbacks of a profiler that was there before: they would take the object for it.
+        Owner::Nobody if slot.has_callbacks() => return Ok(MemoryReport::SlotTaken),
         Owner::Nobody => {
             let reporter = Reporter::claim();
             slot.push(reporter);
@@ -350,6 +352,11 @@ enum Owner {
 }
 
 impl SlotSymbols {
+    fn has_callbacks(&self) -> bool {
+        // SAFETY: the function reads this thread's callbacks and does not throw.
+        unsafe { (self.0.has_callbacks)() }
+    }
+
     fn owner(&self) -> Owner {
         // SAFETY: the function reads this thread's slots and does not throw. The object begins with
         // its virtual table, and one with ours is a reporter, which is never freed.

@@ -86,6 +86,7 @@ fn address_of(name: &str) -> *const c_void {
         ("7current", current_slot as *const c_void),
         ("5_push", push_slot as *const c_void),
         ("4_pop", pop_slot as *const c_void),
+        ("hasThreadLocalCallbacks", has_callbacks as *const c_void),
     ];
     let found = known.iter().find(|(part, _)| name.contains(part));
     found.map_or(ptr::null(), |(_, address)| *address)
@@ -361,6 +362,15 @@ thread_local! {
     /// The entries pushed on this thread. They are never freed, so that tests may look at those that
     /// were popped.
     static SLOTS: RefCell<Vec<*mut Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+thread_local! {
+    /// Whether a profiler has left its callbacks on this thread.
+    pub(crate) static HAS_CALLBACKS: Cell<bool> = const { Cell::new(false) };
+}
+
+extern "C" fn has_callbacks() -> bool {
+    HAS_CALLBACKS.get()
 }
 
 extern "C" fn get_slot(_kind: u64) -> *const c_void {

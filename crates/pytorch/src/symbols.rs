@@ -135,6 +135,8 @@ pub(crate) struct MemorySymbols {
     pub(crate) current: unsafe extern "C" fn(*mut SharedPointer) -> *mut SharedPointer,
     pub(crate) push: unsafe extern "C" fn(DebugInfoKind, *const SharedPointer),
     pub(crate) pop: unsafe extern "C" fn(*mut SharedPointer, DebugInfoKind) -> *mut SharedPointer,
+    /// Returns whether the thread has callbacks of its own, as torch's profilers have.
+    pub(crate) has_callbacks: unsafe extern "C" fn() -> bool,
     /// The slot of profilers.
     pub(crate) kind: DebugInfoKind,
 }
@@ -250,6 +252,7 @@ impl MemorySymbols {
                     c"_ZN3c1020ThreadLocalDebugInfo5_pushENS_13DebugInfoKindESt10shared_ptrINS_13DebugInfoBaseEE",
                 )?,
                 pop: function(look_up, c"_ZN3c1020ThreadLocalDebugInfo4_popENS_13DebugInfoKindE")?,
+                has_callbacks: function(look_up, c"_ZN2at23hasThreadLocalCallbacksEv")?,
                 kind: own_symbol.map_or(DebugInfoKind::PROFILER_STATE, |kind| {
                     DebugInfoKind(kind.cast::<u64>().read())
                 }),

@@ -357,6 +357,14 @@ fn a_slot_of_another_profiler_is_left_alone() {
 }
 
 #[test]
+fn an_empty_slot_is_left_alone_if_callbacks_of_a_profiler_are_left() {
+    stand_in::HAS_CALLBACKS.set(true);
+    let attachment = observer().attach(MEMORY).unwrap();
+    assert!(matches!(attachment.memory(), Some(MemoryReport::SlotTaken)));
+    assert_eq!(stand_in::slots(), 0);
+}
+
+#[test]
 fn a_slot_is_emptied_by_the_last_session_also_below_another_entry() {
     let observer = observer();
     let [one, two] = [(), ()].map(|()| observer.attach(MEMORY).unwrap());
@@ -375,7 +383,7 @@ fn a_slot_is_emptied_by_the_last_session_also_below_another_entry() {
 fn a_recording_that_is_stopped_on_another_thread_leaves_an_empty_slot() {
     let attachment = observer().attach(MEMORY).unwrap();
     assert!(observer().hears_memory_here());
-    let stop = std::thread::spawn(move || drop(attachment));
+    let stop = thread::spawn(move || drop(attachment));
     stop.join().unwrap();
     assert!(stand_in::slot_is_empty());
     assert!(!observer().hears_memory_here());

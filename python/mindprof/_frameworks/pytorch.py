@@ -23,8 +23,9 @@ from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
 _MEMORY_IS_TAKEN = (
-    "memory is not recorded: torch.profiler is running on this thread and receives all of torch's "
-    "memory reports. Start this profiler first, or use profile_memory=False."
+    "memory is not recorded: torch.profiler is running on this thread, or has left its callbacks "
+    "there, and receives all of torch's memory reports. Start this profiler first, or use "
+    "profile_memory=False."
 )
 
 
