@@ -95,31 +95,39 @@ def test_a_change_of_torchs_profiler_does_what_it_does_where_none_runs(change: s
 def test_a_running_profiler_of_torch_is_toggled_inside_of_ours() -> None:
     said = run("""
         with torch.profiler.profile(activities=[CPU]) as theirs:
+            def toggle():
+                for enable in (True, False):
+                    print(outcome(theirs.toggle_collection_dynamic, enable, [CPU]))
             def work():
                 with ours() as prof:
-                    print(outcome(theirs.toggle_collection_dynamic, True, [CPU]))
+                    toggle()
                     torch.empty(250)
-                    print(outcome(theirs.toggle_collection_dynamic, False, [CPU]))
                 print(memory_after(prof))
+            on_thread(toggle)
             on_thread(work)
             torch.ones(2) + 1
         print([row.count for row in theirs.key_averages() if row.key == "aten::add"])
     """)
-    assert said.split("\n")[:4] == ["RuntimeError", "RuntimeError", "[1000]", "[1]"]
+    *outcomes, memory, count = said.splitlines()
+    assert outcomes[:2] == outcomes[2:], "as on a thread without a profiler"
+    assert (memory, count) == ("[1000]", "[1]")
 
 
-def test_a_profiler_of_all_threads_runs_inside_and_is_toggled() -> None:
+def test_a_profiler_of_all_threads_runs_inside() -> None:
     if "profile_all_threads" not in str(torch._C._profiler._ExperimentalConfig.__init__.__doc__):
         pytest.skip("this torch records one thread")
     said = run("""
         config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+        theirs = torch.profiler.profile(activities=[CPU], experimental_config=config)
         with ours() as prof:
-            theirs = torch.profiler.profile(activities=[CPU], experimental_config=config)
-            with theirs:
-                torch.empty(250)
-        print(memory_after(prof), [row.count for row in theirs.key_averages()])
+            is_refused = outcome(theirs.start) == "RuntimeError"
+            torch.empty(250)
+            if not is_refused:
+                theirs.stop()
+        counts = [] if is_refused else [row.count for row in theirs.key_averages()]
+        print(memory_after(prof), counts)
     """)
-    assert said.split("\n")[0] == "[1000] [1]"
+    assert said in ("[1000] [1]\n", "[1000] []\n"), "old versions of torch refuse it"
 
 
 def test_torchs_profiler_may_start_where_ours_was_stopped_elsewhere() -> None:
