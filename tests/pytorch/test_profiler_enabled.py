@@ -116,6 +116,8 @@ def asks(x: Any) -> Any:
     return x * 2 if torch.autograd._profiler_enabled() else x * 3
 
 
+# torch says that it cannot trace the question.
+@pytest.mark.filterwarnings("ignore:.*Dynamo does not know how to trace:UserWarning")
 def test_compiled_code_takes_the_branch_that_it_would_take() -> None:
     compiled = torch.compile(asks, backend="eager")
     one = torch.ones(1)

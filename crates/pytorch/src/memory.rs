@@ -102,7 +102,7 @@ impl Reporter {
             next: first,
         }));
         loop {
-            // Release: whoever finds the reporter sees its fields.
+            // Release: a thread that finds the reporter sees its fields.
             match REPORTERS.compare_exchange(first, made, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return made,
                 Err(now) => first = now,
@@ -116,7 +116,7 @@ impl Reporter {
     }
 
     /// Removes the object from its entry. Every thread that has the entry finds the slot empty from
-    /// then on. Returns the entry, of which we are still an owner.
+    /// then on. The caller becomes the owner that the reporter was.
     fn vanish(&self) -> SharedPointer {
         let [object, control] = &self.entry;
         let entry = SharedPointer {
@@ -332,7 +332,7 @@ impl Drop for Reports {
         // lock, here and where sessions are added.
         if self.reporter.sessions.load(Ordering::Relaxed) == 1 {
             let entry = self.reporter.vanish();
-            // Given back while the thread is an owner too, which then frees the entry.
+            // Released while the thread is an owner too, which then frees the entry.
             release(entry);
             // An entry can be removed only on its own thread. On others it stays, without an
             // object, until the thread records again.
@@ -413,7 +413,7 @@ impl SlotSymbols {
         is_empty
     }
 
-    /// Returns the newest entry of this thread's list, of which the caller becomes an owner.
+    /// Returns the newest entry of this thread's list. The caller becomes one of its owners.
     fn newest(&self) -> SharedPointer {
         let mut newest = SharedPointer::NULL;
         // SAFETY: the function writes a shared pointer, which may be null, and does not throw.

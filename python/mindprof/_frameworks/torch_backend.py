@@ -229,8 +229,8 @@ def probe(torch: ModuleType) -> None:
         with torch.no_grad():
             torch.neg(a)
         torch.autograd.grad([c.sum(), d.sum()], [a])
-        samples = _addresses(plain), *_addresses([large]), _addresses(others)
-        if not listener.finish(*facts(a, b, c, d), *samples):
+        known, samples = facts(a, b, c, d), _addresses([large, *plain])
+        if not listener.finish(*known, samples[1:], samples[0], _addresses(others)):
             inform("the layout of torch's tensors is unknown: their sizes are read by calls")
 
 
