@@ -445,7 +445,7 @@ pub(crate) fn swap_slots() -> impl FnOnce() {
 
 /// Removes the newest entry of this thread, as the profiler that pushed it would.
 pub(crate) fn drop_newest() {
-    SLOTS.with_borrow_mut(|slots| slots.pop());
+    SLOTS.with_borrow_mut(Vec::pop);
 }
 
 /// Empties the slots of this thread.
