@@ -29,7 +29,9 @@ __all__ = [
     "StepRange",
     "Tensor",
     "TensorInput",
+    "TorchAnswer",
     "TorchProbe",
+    "TorchWithoutSlot",
     "__version__",
     "_autocast",
     "_enter_autocast",
@@ -138,6 +140,7 @@ __all__ = [
     "tensor_to_bytes",
     "torch_forks_are_safe",
     "torch_ranges_heard",
+    "torch_tensor_address",
     "wants_inputs",
     "where",
     "write_chrome_trace",
@@ -275,7 +278,23 @@ class OptimizerWatch:
     @property
     def theirs(self) -> Any: ...
 
-def name_torch_tensors(classes: Sequence[type]) -> None: ...
+def name_torch_tensors(base: type, classes: Sequence[type]) -> None: ...
+def torch_tensor_address(base: type, tensor: Any) -> int: ...
+
+@final
+class TorchAnswer:
+    def __new__(cls, theirs: Any, none: Any, ours: Any) -> Self: ...
+    def __call__(self) -> Any: ...
+    @property
+    def theirs(self) -> Any: ...
+
+@final
+class TorchWithoutSlot:
+    def __new__(cls, theirs: Any) -> Self: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    @property
+    def theirs(self) -> Any: ...
+
 def note_module(module: Any) -> None: ...
 def note_optimizer(optimizer: Any) -> None: ...
 def load_profile(

@@ -180,3 +180,18 @@ def test_two_recordings_at_once_both_have_the_memory() -> None:
     ]
     assert totals == [600, 400]
     del kept, more
+
+
+def test_memory_of_numpy_counts_only_while_it_is_used(tmp_path: Path) -> None:
+    numpy = pytest.importorskip("numpy")
+    size = 1_000_000
+    arrays = [numpy.zeros(size // 4, dtype=numpy.float32) for _ in range(20)]
+    with mindprof.profile(record_shapes=True, profile_memory=True) as prof:
+        for array in arrays:
+            torch.from_numpy(array).sum()
+    prof.export_chrome_trace(str(tmp_path / "trace.json"))
+    command = [sys.executable, "-m", "mindprof", "memory", "--json", str(tmp_path / "trace.json")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    (device,) = json.loads(subprocess.check_output(command, env=environment))
+    assert size <= device["peak_bytes"] < 2 * size
+    assert device["untimed"] == {"blocks": 20, "bytes": 20 * size}

@@ -47,6 +47,7 @@ mod stacks;
 mod table;
 mod tensor_roles;
 mod thread_names;
+mod torch_names;
 mod torch_probe;
 
 // Shared with the embedded runtime's binding.
@@ -133,7 +134,11 @@ mod _core {
     #[pymodule_export]
     use crate::table::sort_keys;
     #[pymodule_export]
-    use crate::tensor_roles::{OptimizerWatch, name_torch_tensors, note_module, note_optimizer};
+    use crate::tensor_roles::{
+        OptimizerWatch, name_torch_tensors, note_module, note_optimizer, torch_tensor_address,
+    };
+    #[pymodule_export]
+    use crate::torch_names::{TorchAnswer, TorchWithoutSlot};
     #[pymodule_export]
     use crate::torch_probe::{
         TorchProbe, check_torch_memory, is_observing_torch, torch_forks_are_safe,

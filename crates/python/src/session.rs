@@ -19,6 +19,7 @@ use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
 use crate::raw_results::read_part;
 use crate::thread_names::{ThreadNames, thread_names};
+use crate::torch_names::RecordedThread;
 use crate::torch_probe::observer;
 
 /// A recording that lasts from construction until `stop()`.
@@ -39,6 +40,8 @@ struct State {
     following: Option<Following>,
     /// The attachment through which torch reports operators while the window is open, if requested.
     attachment: Option<Attachment>,
+    /// The thread that started the recording, while the window is open.
+    recorded: Option<RecordedThread>,
     /// Whether the window records the inputs of operators.
     wants_inputs: bool,
     capture: Option<Capture>,
@@ -147,6 +150,7 @@ impl Session {
             window: Some(window),
             following,
             attachment,
+            recorded: Some(RecordedThread::current()),
             wants_inputs: options.inputs,
             capture: None,
             attached: Vec::new(),
@@ -334,6 +338,7 @@ impl Session {
             state.capture = Some(capture);
             drop(state.following.take());
             drop(state.attachment.take());
+            drop(state.recorded.take());
         }
         let capture = state.capture.clone();
         drop(state);

@@ -13,6 +13,8 @@ use mindprof_model::TensorRole;
 use mindprof_python_support::interned_names;
 use mindprof_pytorch::Observer;
 use mindprof_record::wants_storages;
+use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
@@ -20,9 +22,10 @@ use crate::pending_exception::ignore_errors;
 use crate::runtime;
 
 interned_names! {
-    /// Attributes in which modules, optimizers and torch's tensors hold tensors.
+    /// Attributes in which modules, optimizers and torch's tensors hold tensors, and the method of a
+    /// descriptor.
     struct TensorNames {
-        _cdata,
+        __get__,
         _parameters,
         grad,
         is_leaf,
@@ -38,13 +41,75 @@ pub(crate) fn prefill(py: Python<'_>) {
     TensorNames::get(py);
 }
 
-/// torch's tensor classes, which live for the life of the process.
-static TORCH_TENSORS: Mutex<Vec<Py<PyType>>> = Mutex::new(Vec::new());
+/// torch's tensor classes and the way to a tensor's address, known once torch was probed. They live
+/// for the life of the process.
+static TORCH_TENSORS: Mutex<Option<TorchTensors>> = Mutex::new(None);
 
-/// Registers torch's tensor classes. Instances of their subclasses are not reported.
+struct TorchTensors {
+    classes: Vec<Py<PyType>>,
+    /// The descriptor of `_cdata` in torch's base class. A subclass may define another `_cdata`, and
+    /// a program may replace that of a Python class, but not this one.
+    address: Py<PyAny>,
+}
+
+/// Registers torch's tensor classes, which derive from `base`. Instances of other subclasses are not
+/// reported.
+///
+/// Raises `TypeError` if `base` is not a class of C code that defines `_cdata` itself.
 #[pyfunction]
-pub(crate) fn name_torch_tensors(classes: Vec<Py<PyType>>) {
-    *TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner) = classes;
+pub(crate) fn name_torch_tensors(
+    base: &Bound<'_, PyType>,
+    classes: Vec<Bound<'_, PyType>>,
+) -> PyResult<()> {
+    let address = address_descriptor(base)?;
+    for class in &classes {
+        if !class.is_subclass(base)? {
+            return Err(PyTypeError::new_err("a tensor class has another base"));
+        }
+    }
+    let found = TorchTensors {
+        classes: classes.into_iter().map(Bound::unbind).collect(),
+        address: address.unbind(),
+    };
+    *TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+    Ok(())
+}
+
+/// Returns the address of the implementation of a tensor whose class derives from `base`, whatever
+/// its class and the program made of `_cdata`.
+///
+/// Raises `TypeError` if `base` is not a class of C code that defines `_cdata` itself.
+#[pyfunction]
+pub(crate) fn torch_tensor_address(
+    base: &Bound<'_, PyType>,
+    tensor: &Bound<'_, PyAny>,
+) -> PyResult<u64> {
+    read_address(&address_descriptor(base)?, tensor)
+}
+
+/// Returns the descriptor of `_cdata` that a class of C code defines.
+fn address_descriptor<'py>(base: &Bound<'py, PyType>) -> PyResult<Bound<'py, PyAny>> {
+    let of_python = || PyTypeError::new_err("torch's tensors do not report their address");
+    // SAFETY: `base` is a live class.
+    let flags = unsafe { ffi::PyType_GetFlags(base.as_type_ptr()) };
+    let own = base.getattr("__dict__")?.get_item("_cdata")?;
+    let is_descriptor = own.get_type().as_type_ptr() == &raw mut ffi::PyGetSetDescr_Type;
+    // Python code can neither change a class that is not on the heap nor make such a descriptor.
+    if flags & ffi::Py_TPFLAGS_HEAPTYPE != 0
+        || !is_descriptor
+        || !own.getattr("__objclass__")?.is(base)
+    {
+        return Err(of_python());
+    }
+    Ok(own)
+}
+
+/// Calls the C function of the descriptor, which refuses objects of other classes.
+fn read_address(descriptor: &Bound<'_, PyAny>, tensor: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let names = TensorNames::get(tensor.py());
+    descriptor
+        .call_method1(&names.__get__, (tensor, tensor.get_type()))?
+        .extract()
 }
 
 /// Replaces the method that torch calls after each optimizer step: reports the optimizer's tensors
@@ -137,13 +202,20 @@ fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
     let Some(observer) = Observer::present().filter(|_| is_torch_tensor(value)) else {
         return;
     };
-    let names = TensorNames::get(value.py());
-    if let Ok(implementation) = (value.getattr(&names._cdata)).and_then(|found| found.extract()) {
-        // SAFETY: `is_torch_tensor` checked that the class of `value` is one of torch's, so
-        // `_cdata` is the address of the implementation that it owns, and `value` is alive for the
-        // call.
-        unsafe { observer.tensor_role(role, implementation) };
-    }
+    let Some(address) = address_of_torch(value) else {
+        return;
+    };
+    // SAFETY: torch's own function returned the address of the implementation that `value` owns, and
+    // `value` is alive for the call.
+    unsafe { observer.tensor_role(role, address) };
+}
+
+fn address_of_torch(value: &Bound<'_, PyAny>) -> Option<u64> {
+    let descriptor = {
+        let found = TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner);
+        found.as_ref()?.address.clone_ref(value.py())
+    };
+    read_address(descriptor.bind(value.py()), value).ok()
 }
 
 fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -156,6 +228,7 @@ fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
 }
 
 fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {
-    let classes = TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner);
+    let classes = found.as_ref().map_or(&[][..], |found| &found.classes);
     classes.iter().any(|class| value.get_type().is(class))
 }

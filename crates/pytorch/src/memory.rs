@@ -1,27 +1,26 @@
-//! Records allocations through a fake profiler object in torch's thread-local debug-info slot, to
+//! Records allocations through an object in torch's thread-local debug-info slot for profilers, to
 //! which allocators report.
 //!
-//! torch's own profiler uses the same slot and takes any object in it for its own. Ours therefore
-//! goes in only while the slot is empty, is padded with zeros, and returns zero from every method;
-//! torch then refuses to start its profiler on this thread, with its usual error. There is one
-//! object per process, and it is never freed: worker threads inherit it and may report to it at any
-//! time.
+//! torch takes any object in that slot for a profiler of its own. docs/pytorch.md lists the ways in
+//! which it gets there and why each is safe. Ours goes in only while the slot is empty, and is gone
+//! from every thread that inherited it as soon as the last recording that it serves has ended.
 
 #![expect(
     unsafe_code,
     reason = "torch calls the object's virtual functions and keeps a pointer to it"
 )]
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::ptr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
-use mindprof_record::{ThreadKey, is_profiling, memory};
+use mindprof_record::{ThreadKey, memory};
 
 use crate::error::{Error, Result};
+use crate::observer::Observer;
 use crate::symbols::{MemorySymbols, SharedPointer, Symbols};
 
 type Function = unsafe extern "C" fn(*const Reporter) -> usize;
@@ -34,49 +33,159 @@ struct Table {
     report_usage: unsafe extern "C" fn(*const Reporter, u64, i64, u64, u64, u16),
     report_out_of_memory: Function,
     is_enabled: unsafe extern "C" fn(*const Reporter) -> bool,
+    profiler_type: unsafe extern "C" fn(*const Reporter) -> i32,
     further: [Function; 16],
 }
 
-/// The object. Zeros follow its virtual table: read as a profiler's fields, they say that it is
-/// disabled.
+/// The object, one per thread with a recording. Zeros follow its virtual table: read as a
+/// profiler's fields, they say that it is disabled and has no callback.
+///
+/// It is never freed, because a thread may be calling it at any time, but it is used again.
 #[repr(C)]
 struct Reporter {
     table: &'static Table,
-    zeros: [u64; 511],
+    zeros: [AtomicUsize; 511],
+    /// How many recordings it serves. If there are none, it ignores reports.
+    sessions: AtomicUsize,
+    /// The entry of torch's list through which torch finds the object. It has us as an owner.
+    entry: [AtomicPtr<c_void>; 2],
+    /// The reporter that was made before this one.
+    next: *const Self,
 }
+
+// SAFETY: `next` is written before the reporter is shared, and refers to one that lives as long as
+// the process. All else is atomic.
+unsafe impl Sync for Reporter {}
 
 static TABLE: Table = Table {
     destructors: [answer_zero; 2],
     report_usage,
     report_out_of_memory: answer_zero,
     is_enabled,
+    profiler_type,
     further: [answer_zero; 16],
 };
 
-static REPORTER: Reporter = Reporter {
-    table: &TABLE,
-    zeros: [0; 511],
-};
+/// All reporters: the one that was made last, which refers to the one before.
+static REPORTERS: AtomicPtr<Reporter> = AtomicPtr::new(ptr::null_mut());
+
+fn reporters() -> impl Iterator<Item = &'static Reporter> {
+    // Acquire: pairs with the release in `Reporter::claim`.
+    let mut next: *const Reporter = REPORTERS.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        // SAFETY: the pointer is null or that of a reporter, which lives as long as the process.
+        let reporter = unsafe { next.as_ref() }?;
+        next = reporter.next;
+        Some(reporter)
+    })
+}
+
+impl Reporter {
+    /// Returns a reporter that nobody uses, for one session.
+    fn claim() -> &'static Self {
+        let take = |reporter: &&Self| {
+            let taken = &reporter.sessions;
+            (taken.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed)).is_ok()
+        };
+        reporters().find(take).unwrap_or_else(Self::make)
+    }
+
+    #[cold]
+    fn make() -> &'static Self {
+        watch_forks();
+        let mut first = REPORTERS.load(Ordering::Relaxed);
+        let made = Box::leak(Box::new(Self {
+            table: &TABLE,
+            zeros: [const { AtomicUsize::new(0) }; 511],
+            sessions: AtomicUsize::new(1),
+            entry: [const { AtomicPtr::new(ptr::null_mut()) }; 2],
+            next: first,
+        }));
+        loop {
+            // Release: a thread that finds the reporter sees its fields.
+            match REPORTERS.compare_exchange(first, made, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return made,
+                Err(now) => first = now,
+            }
+            made.next = first;
+        }
+    }
+
+    fn is_live(&self) -> bool {
+        self.sessions.load(Ordering::Relaxed) != 0
+    }
+
+    /// Removes the object from its entry. Every thread that has the entry finds the slot empty from
+    /// then on. The caller becomes the owner that the reporter was.
+    fn vanish(&self) -> SharedPointer {
+        let [object, control] = &self.entry;
+        let entry = SharedPointer {
+            object: object.swap(ptr::null_mut(), Ordering::AcqRel),
+            control: control.swap(ptr::null_mut(), Ordering::AcqRel),
+        };
+        // SAFETY: an entry begins with the pointer to the object, and lives because we own it.
+        // torch reads the pointer without a lock, as one word: it finds the object, which is never
+        // freed, or nothing.
+        if let Some(found) = unsafe { entry.object.cast::<AtomicPtr<c_void>>().as_ref() } {
+            found.store(ptr::null_mut(), Ordering::Release);
+        }
+        entry
+    }
+}
+
+/// Empties every slot in a forked child, which records nothing.
+#[cfg(unix)]
+fn watch_forks() {
+    extern "C" fn in_child() {
+        for reporter in reporters() {
+            // The entry keeps us as an owner: the child may not free it here.
+            reporter.vanish();
+            reporter.sessions.store(0, Ordering::Relaxed);
+        }
+    }
+    static WATCHED: Once = Once::new();
+    // SAFETY: the hook lives as long as the process and accesses only atomics, which a child may do
+    // before anything else.
+    WATCHED.call_once(|| unsafe {
+        libc::pthread_atfork(None, None, Some(in_child));
+    });
+}
+
+#[cfg(not(unix))]
+fn watch_forks() {}
 
 unsafe extern "C" fn answer_zero(_reporter: *const Reporter) -> usize {
     0
 }
 
-unsafe extern "C" fn is_enabled(_reporter: *const Reporter) -> bool {
-    is_profiling() || (CHECKS.load(Ordering::Relaxed) != 0 && CHECKED_BYTES.get() != 0)
+unsafe extern "C" fn is_enabled(reporter: *const Reporter) -> bool {
+    // SAFETY: torch passes an object of the slot, which is never freed.
+    unsafe { &*reporter }.is_live()
+}
+
+/// Returns torch's number of the kind of profiler: Kineto's, or that of none.
+unsafe extern "C" fn profiler_type(reporter: *const Reporter) -> i32 {
+    const KINETO: i32 = 2;
+    // SAFETY: as in `is_enabled`.
+    if unsafe { &*reporter }.is_live() {
+        KINETO
+    } else {
+        0
+    }
 }
 
 /// Called by torch's allocators on any thread that has the object. `device` is two bytes, the first
 /// of which is the kind of device, zero for the CPU.
 unsafe extern "C" fn report_usage(
-    _reporter: *const Reporter,
+    reporter: *const Reporter,
     address: u64,
     bytes: i64,
     total: u64,
     _reserved: u64,
     device: u16,
 ) {
-    if device as u8 != 0 {
+    // SAFETY: as in `is_enabled`.
+    if device as u8 != 0 || !unsafe { &*reporter }.is_live() {
         return;
     }
     if CHECKS.load(Ordering::Relaxed) != 0 && is_checked(bytes) {
@@ -104,36 +213,35 @@ thread_local! {
     /// The number of bytes that a running check expects; negated once they were reported, because
     /// the block is reported again when it is freed.
     static CHECKED_BYTES: Cell<i64> = const { Cell::new(0) };
-
-    /// How many sessions record the memory of this thread.
-    static USERS: OnceCell<Arc<AtomicUsize>> = const { OnceCell::new() };
 }
 
 /// The outcome of a request for a thread's allocations. Dropping it ends the reports.
 #[derive(Debug)]
 pub enum MemoryReport {
     /// Allocations are reported.
-    Heard {
-        /// The thread whose slot was filled.
-        thread: ThreadKey,
-        /// How many sessions use the slot.
-        users: Arc<AtomicUsize>,
-        /// The functions that empty the slot.
-        symbols: SlotSymbols,
-    },
-    /// Another profiler occupies the slot of the thread.
+    Heard(Reports),
+    /// Another profiler occupies the slot of the thread, or has left its callbacks there.
     SlotTaken,
+}
+
+/// A recording that is served by the object in a thread's slot. Dropping it empties the slot, if it
+/// was the last one.
+pub struct Reports {
+    reporter: &'static Reporter,
+    thread: ThreadKey,
+    process: u32,
+    slot: SlotSymbols,
+}
+
+impl std::fmt::Debug for Reports {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Reports")
+    }
 }
 
 /// The functions that access a thread's slot.
 #[derive(Clone, Copy)]
-pub struct SlotSymbols(MemorySymbols);
-
-impl std::fmt::Debug for SlotSymbols {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("SlotSymbols")
-    }
-}
+struct SlotSymbols(MemorySymbols);
 
 /// Makes torch report the calling thread's allocations to the recorder.
 pub(crate) fn report(symbols: &Symbols) -> Result<MemoryReport> {
@@ -142,20 +250,51 @@ pub(crate) fn report(symbols: &Symbols) -> Result<MemoryReport> {
             .memory
             .ok_or(Error::Symbol("c10::ThreadLocalDebugInfo"))?,
     );
-    let users = USERS.with(|users| Arc::clone(users.get_or_init(Arc::default)));
-    match slot.owner() {
-        Owner::Nobody => slot.push(),
-        // Pushed by another session, or by one that ended on another thread.
-        Owner::Us => {}
+    let reporter = match slot.owner() {
+        // Callbacks of a profiler that was there before: they would take the object for it.
+        Owner::Nobody if slot.has_callbacks() => return Ok(MemoryReport::SlotTaken),
+        Owner::Nobody => {
+            let reporter = Reporter::claim();
+            slot.push(reporter);
+            reporter
+        }
+        // That of another session of this thread, or of a thread whose state this one inherited.
+        Owner::Us(reporter) => {
+            reporter.sessions.fetch_add(1, Ordering::Relaxed);
+            reporter
+        }
         Owner::Another => return Ok(MemoryReport::SlotTaken),
-    }
-    // Relaxed: it is accessed with Python's lock held.
-    users.fetch_add(1, Ordering::Relaxed);
-    Ok(MemoryReport::Heard {
+    };
+    Ok(MemoryReport::Heard(Reports {
+        reporter,
         thread: ThreadKey::current(),
-        users,
-        symbols: slot,
-    })
+        process: std::process::id(),
+        slot,
+    }))
+}
+
+impl Observer {
+    /// Returns whether the memory of the calling thread is recorded, because it began a recording
+    /// or inherited the state of a thread that did.
+    pub fn hears_memory_here(&self) -> bool {
+        let slot = self.symbols.memory.map(SlotSymbols);
+        slot.is_some_and(|slot| matches!(slot.owner(), Owner::Us(_)))
+    }
+
+    /// Hides the object from torch on the calling thread while `action` runs, so that torch does
+    /// not take it for a profiler of its own. Allocations of the thread are not recorded meanwhile.
+    pub fn without_slot<T>(&self, action: impl FnOnce() -> T) -> T {
+        let slot = self.symbols.memory.map(SlotSymbols);
+        let slot = slot.filter(|slot| matches!(slot.owner(), Owner::Us(_)));
+        if let Some(slot) = &slot {
+            slot.push_object(ptr::null());
+        }
+        let result = action();
+        if let Some(slot) = &slot {
+            slot.pop_empty();
+        }
+        result
+    }
 }
 
 /// Checks that torch reports an allocation of `bytes` bytes, which `allocate` makes.
@@ -182,87 +321,116 @@ pub(crate) fn check(symbols: &Symbols, bytes: i64, allocate: impl FnOnce()) -> R
     }
 }
 
-impl Drop for MemoryReport {
+impl Drop for Reports {
     fn drop(&mut self) {
-        let Self::Heard {
-            thread,
-            users,
-            symbols,
-        } = self
-        else {
+        // A forked child has forgotten the recordings of its parent.
+        if self.process != std::process::id() || self.reporter.sessions.load(Ordering::Relaxed) == 0
+        {
             return;
-        };
-        let is_last = users.fetch_sub(1, Ordering::Relaxed) == 1;
-        // A slot can be emptied only on its own thread. On others the object stays; while nothing
-        // is recorded, it ignores reports.
-        if is_last && *thread == ThreadKey::current() {
-            symbols.pop();
         }
+        // The object vanishes before it can be claimed again. Relaxed: the caller holds Python's
+        // lock, here and where sessions are added.
+        if self.reporter.sessions.load(Ordering::Relaxed) == 1 {
+            let entry = self.reporter.vanish();
+            // Released while the thread is an owner too, which then frees the entry.
+            release(entry);
+            // An entry can be removed only on its own thread. On others it stays, without an
+            // object, until the thread records again.
+            if self.thread == ThreadKey::current() {
+                self.slot.pop_empty();
+            }
+        }
+        self.reporter.sessions.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// The owner of a thread's slot.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     Nobody,
-    Us,
+    Us(&'static Reporter),
     Another,
 }
 
 impl SlotSymbols {
+    fn has_callbacks(&self) -> bool {
+        // SAFETY: the function reads this thread's callbacks and does not throw.
+        unsafe { (self.0.has_callbacks)() }
+    }
+
     fn owner(&self) -> Owner {
-        // SAFETY: the function reads this thread's slots and does not throw.
-        let found = unsafe { (self.0.get)(self.0.kind) };
-        if found.is_null() {
-            Owner::Nobody
-        } else if ptr::eq(found.cast(), &raw const REPORTER) {
-            Owner::Us
-        } else {
-            Owner::Another
+        // SAFETY: the function reads this thread's slots and does not throw. The object begins with
+        // its virtual table, and one with ours is a reporter, which is never freed.
+        unsafe {
+            let found = (self.0.get)(self.0.kind).cast::<Reporter>();
+            if found.is_null() {
+                Owner::Nobody
+            } else if ptr::eq(found.cast::<*const Table>().read(), &raw const TABLE) {
+                Owner::Us(&*found)
+            } else {
+                Owner::Another
+            }
         }
     }
 
-    fn push(&self) {
+    /// Puts a reporter into the slot, which is empty.
+    fn push(&self, reporter: &'static Reporter) {
+        while self.pop_empty() {}
+        self.push_object(ptr::from_ref(reporter).cast());
+        let entry = self.newest();
+        reporter.entry[0].store(entry.object.cast_mut(), Ordering::Release);
+        reporter.entry[1].store(entry.control.cast_mut(), Ordering::Release);
+    }
+
+    fn push_object(&self, object: *const c_void) {
         // Without a control block, owners are not counted and the object is never freed.
         let pointer = SharedPointer {
-            object: (&raw const REPORTER).cast(),
+            object,
             ..SharedPointer::NULL
         };
         // SAFETY: C++ passes a non-trivial class by address, and the caller keeps it, as `pointer`
-        // does here. The object is static.
+        // does here. The object is null or lives as long as the process.
         unsafe { (self.0.push)(self.0.kind, &raw const pointer) };
     }
 
-    /// Empties the slot, but only if our object was pushed last, because torch's function throws
-    /// otherwise.
-    fn pop(&self) {
-        if self.owner() != Owner::Us || !self.is_last_pushed() {
-            return;
+    /// Removes the newest entry if it is one for a profiler and has no object: only our entries are
+    /// ever so. Returns whether it was.
+    fn pop_empty(&self) -> bool {
+        let newest = self.newest();
+        // SAFETY: an entry begins with the shared pointer to its object, followed by its kind. It
+        // lives because we are an owner.
+        let is_empty = unsafe {
+            !newest.object.is_null()
+                && newest.object.cast::<*const c_void>().read().is_null()
+                && self.0.kind.is_at(newest.object.byte_add(16))
+        };
+        release(newest);
+        if is_empty {
+            let mut popped = SharedPointer::NULL;
+            // SAFETY: the newest entry is of this kind, so the function does not throw. The
+            // returned pointer is null and owns nothing.
+            unsafe { (self.0.pop)(&raw mut popped, self.0.kind) };
         }
-        let mut popped = SharedPointer::NULL;
-        // SAFETY: the last entry is of this kind, so the function does not throw. The returned
-        // pointer has no control block and owns nothing.
-        unsafe { (self.0.pop)(&raw mut popped, self.0.kind) };
+        is_empty
     }
 
-    fn is_last_pushed(&self) -> bool {
-        let mut current = SharedPointer::NULL;
-        // SAFETY: the function returns one more owner of the thread's newest entry, which begins
-        // with a pointer to the pushed object. The thread is an owner too, so ours is never the
-        // last: it is released by decrementing the count, which follows the virtual table of the
-        // control block.
-        unsafe {
-            (self.0.current)(&raw mut current);
-            if current.object.is_null() {
-                return false;
-            }
-            let object = current.object.cast::<*const c_void>().read();
-            if let Some(owners) = current.control.byte_add(8).cast::<AtomicI32>().as_ref()
-                && owners.load(Ordering::Relaxed) > 1
-            {
-                owners.fetch_sub(1, Ordering::AcqRel);
-            }
-            ptr::eq(object.cast(), &raw const REPORTER)
-        }
+    /// Returns the newest entry of this thread's list. The caller becomes one of its owners.
+    fn newest(&self) -> SharedPointer {
+        let mut newest = SharedPointer::NULL;
+        // SAFETY: the function writes a shared pointer, which may be null, and does not throw.
+        unsafe { (self.0.current)(&raw mut newest) };
+        newest
+    }
+}
+
+/// Gives up the ownership of an entry. If nobody else owns it, it is leaked.
+fn release(entry: SharedPointer) {
+    if entry.control.is_null() {
+        return;
+    }
+    // SAFETY: the control block lives because we are an owner; the count of owners follows its
+    // virtual table. If another owner gives up in between, the entry is leaked, never freed twice.
+    let owners = unsafe { &*entry.control.byte_add(8).cast::<AtomicI32>() };
+    if owners.load(Ordering::Relaxed) > 1 {
+        owners.fetch_sub(1, Ordering::AcqRel);
     }
 }

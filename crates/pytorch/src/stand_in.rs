@@ -86,6 +86,7 @@ fn address_of(name: &str) -> *const c_void {
         ("7current", current_slot as *const c_void),
         ("5_push", push_slot as *const c_void),
         ("4_pop", pop_slot as *const c_void),
+        ("hasThreadLocalCallbacks", has_callbacks as *const c_void),
     ];
     let found = known.iter().find(|(part, _)| name.contains(part));
     found.map_or(ptr::null(), |(_, address)| *address)
@@ -345,43 +346,82 @@ extern "C" fn device_of(handle: TensorHandle, answer: &mut i32) -> i32 {
     0
 }
 
+/// An entry of a thread's list, as torch lays it out, and the control block of its owners.
+#[repr(C)]
+struct Entry {
+    object: SharedPointer,
+    kind: u64,
+    /// A virtual table, and the number of owners.
+    control: [u64; 2],
+}
+
+/// The kind of the slot of profilers, which the looked-up symbols do not name.
+const PROFILER_STATE: u64 = 2;
+
 thread_local! {
-    /// The entries pushed on this thread, and the number of owners of the newest.
-    static SLOTS: RefCell<Vec<SharedPointer>> = const { RefCell::new(Vec::new()) };
-    static OWNERS: Cell<[u64; 2]> = const { Cell::new([0; 2]) };
-    static NEWEST: Cell<SharedPointer> = const { Cell::new(SharedPointer::NULL) };
+    /// The entries pushed on this thread. They are never freed, so that tests may look at those that
+    /// were popped.
+    static SLOTS: RefCell<Vec<*mut Entry>> = const { RefCell::new(Vec::new()) };
+}
+
+thread_local! {
+    /// Whether a profiler has left its callbacks on this thread.
+    pub(crate) static HAS_CALLBACKS: Cell<bool> = const { Cell::new(false) };
+}
+
+extern "C" fn has_callbacks() -> bool {
+    HAS_CALLBACKS.get()
 }
 
 extern "C" fn get_slot(_kind: u64) -> *const c_void {
-    SLOTS.with_borrow(|slots| slots.last().map_or(ptr::null(), |slot| slot.object))
+    let newest = SLOTS.with_borrow(|slots| slots.last().copied());
+    // SAFETY: entries are never freed, and each is used by one thread at a time.
+    newest.map_or(ptr::null(), |entry| unsafe { (*entry).object.object })
 }
 
 extern "C" fn push_slot(_kind: u64, pointer: &SharedPointer) {
-    SLOTS.with_borrow_mut(|slots| slots.push(*pointer));
+    let entry = Entry {
+        object: *pointer,
+        kind: PROFILER_STATE,
+        control: [0, 1],
+    };
+    SLOTS.with_borrow_mut(|slots| slots.push(Box::leak(Box::new(entry))));
 }
 
 extern "C" fn pop_slot(answer: &mut SharedPointer, _kind: u64) -> *const SharedPointer {
-    *answer = SLOTS
-        .with_borrow_mut(Vec::pop)
-        .expect("a slot is popped only after a push");
+    let popped = SLOTS.with_borrow_mut(Vec::pop);
+    let popped = popped.expect("a slot is popped only after a push");
+    // SAFETY: entries are never freed.
+    *answer = unsafe { (*popped).object };
     answer
 }
 
 /// Returns the newest entry, with one owner more.
 extern "C" fn current_slot(answer: &mut SharedPointer) -> *const SharedPointer {
-    let newest = SLOTS.with_borrow(|slots| slots.last().copied());
-    if let Some(newest) = newest {
-        NEWEST.set(newest);
-        OWNERS.with(|owners| owners.set([0, owners.get()[1].max(1) + 1]));
-        answer.object = NEWEST.with(Cell::as_ptr).cast_const().cast();
-        answer.control = OWNERS.with(Cell::as_ptr).cast_const().cast();
+    if let Some(newest) = SLOTS.with_borrow(|slots| slots.last().copied()) {
+        answer.object = newest.cast_const().cast();
+        // SAFETY: entries are never freed.
+        unsafe {
+            (*newest).control[1] += 1;
+            answer.control = (&raw const (*newest).control).cast();
+        }
     }
     answer
 }
 
-/// Returns the number of filled slots of this thread, and the number of owners of the newest.
-pub(crate) fn slots() -> (usize, u64) {
-    (SLOTS.with_borrow(Vec::len), OWNERS.get()[1])
+/// Returns the number of entries of this thread. Besides the thread, a live object owns the newest.
+pub(crate) fn slots() -> usize {
+    SLOTS.with_borrow(|slots| {
+        // SAFETY: entries are never freed.
+        let owners = slots.last().map(|&newest| unsafe { (*newest).control[1] });
+        assert!(owners.is_none_or(|owners| owners <= 2), "{owners:?}");
+        slots.len()
+    })
+}
+
+/// Returns whether the slot of this thread is empty for torch.
+pub(crate) fn slot_is_empty() -> bool {
+    get_slot(0).is_null()
 }
 
 /// Fills the slot of this thread as another profiler would.
@@ -396,6 +436,18 @@ pub(crate) fn take_slot() {
     );
 }
 
+/// Replaces the entries of this thread by a copy of their list, as torch does during a backward pass.
+/// Returns a function that puts the list back.
+pub(crate) fn swap_slots() -> impl FnOnce() {
+    let before = SLOTS.with_borrow(Vec::clone);
+    move || SLOTS.set(before)
+}
+
+/// Removes the newest entry of this thread, as the profiler that pushed it would.
+pub(crate) fn drop_newest() {
+    SLOTS.with_borrow_mut(Vec::pop);
+}
+
 /// Empties the slots of this thread.
 pub(crate) fn clear_slots() {
     SLOTS.with_borrow_mut(Vec::clear);
@@ -406,6 +458,9 @@ pub(crate) fn allocate(address: u64, bytes: i64, total: u64, device: u16) {
     type Report = extern "C" fn(*const c_void, u64, i64, u64, u64, u16);
     type IsEnabled = extern "C" fn(*const c_void) -> bool;
     let object = get_slot(0);
+    if object.is_null() {
+        return;
+    }
     // SAFETY: an object in the slot begins with its virtual table, whose third and fifth functions
     // these are.
     unsafe {

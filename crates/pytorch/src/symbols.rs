@@ -137,6 +137,8 @@ pub(crate) struct MemorySymbols {
     pub(crate) current: unsafe extern "C" fn(*mut SharedPointer) -> *mut SharedPointer,
     pub(crate) push: unsafe extern "C" fn(DebugInfoKind, *const SharedPointer),
     pub(crate) pop: unsafe extern "C" fn(*mut SharedPointer, DebugInfoKind) -> *mut SharedPointer,
+    /// Returns whether the thread has callbacks of its own, as torch's profilers have.
+    pub(crate) has_callbacks: unsafe extern "C" fn() -> bool,
     /// The slot of profilers.
     pub(crate) kind: DebugInfoKind,
 }
@@ -150,6 +152,21 @@ pub(crate) struct DebugInfoKind(u64);
 impl DebugInfoKind {
     /// The slot of profilers, up to torch 2.12.
     const PROFILER_STATE: Self = Self(2);
+
+    /// Returns whether the field at `address` identifies the same slot.
+    ///
+    /// # Safety
+    /// The address is that of a field of torch's type.
+    pub(crate) unsafe fn is_at(self, address: *const c_void) -> bool {
+        // Numbers are one byte. SAFETY: the caller guarantees a field of the type, whose size the
+        // value tells.
+        unsafe {
+            match u8::try_from(self.0) {
+                Ok(number) => address.cast::<u8>().read() == number,
+                Err(_) => address.cast::<u64>().read() == self.0,
+            }
+        }
+    }
 }
 
 /// Looks up the address of a symbol.
@@ -238,6 +255,7 @@ impl MemorySymbols {
                     c"_ZN3c1020ThreadLocalDebugInfo5_pushENS_13DebugInfoKindESt10shared_ptrINS_13DebugInfoBaseEE",
                 )?,
                 pop: function(look_up, c"_ZN3c1020ThreadLocalDebugInfo4_popENS_13DebugInfoKindE")?,
+                has_callbacks: function(look_up, c"_ZN2at23hasThreadLocalCallbacksEv")?,
                 kind: own_symbol.map_or(DebugInfoKind::PROFILER_STATE, |kind| {
                     DebugInfoKind(kind.cast::<u64>().read())
                 }),

@@ -343,11 +343,7 @@ fn cpu_memory_is_reported_while_a_session_wants_it() {
         .map(|record| (record.address, record.bytes, record.total_allocated))
         .collect();
     assert_eq!(told, [(0x1000, 64, 640), (0x1000, -64, 576)]);
-    assert_eq!(
-        stand_in::slots(),
-        (0, 1),
-        "nothing is left, and one owner, the thread"
-    );
+    assert_eq!(stand_in::slots(), 0);
 }
 
 #[test]
@@ -356,23 +352,65 @@ fn a_slot_of_another_profiler_is_left_alone() {
     let attachment = observer().attach(MEMORY).unwrap();
     assert!(matches!(attachment.memory(), Some(MemoryReport::SlotTaken)));
     drop(attachment);
-    assert_eq!(stand_in::slots().0, 1);
+    assert_eq!(stand_in::slots(), 1);
     stand_in::clear_slots();
 }
 
 #[test]
-fn a_slot_is_emptied_by_the_last_session_and_not_below_another_entry() {
+fn an_empty_slot_is_left_alone_if_callbacks_of_a_profiler_are_left() {
+    stand_in::HAS_CALLBACKS.set(true);
+    let attachment = observer().attach(MEMORY).unwrap();
+    assert!(matches!(attachment.memory(), Some(MemoryReport::SlotTaken)));
+    assert_eq!(stand_in::slots(), 0);
+}
+
+#[test]
+fn a_slot_is_emptied_by_the_last_session_also_below_another_entry() {
     let observer = observer();
     let [one, two] = [(), ()].map(|()| observer.attach(MEMORY).unwrap());
     drop(one);
-    assert_eq!(stand_in::slots().0, 1);
+    assert_eq!(stand_in::slots(), 1);
     stand_in::take_slot();
     drop(two);
-    assert_eq!(
-        stand_in::slots().0,
-        2,
-        "another entry was pushed after ours"
-    );
+    assert_eq!(stand_in::slots(), 2, "the other entry was pushed later");
+    stand_in::drop_newest();
+    assert!(stand_in::slot_is_empty());
+    drop(observer.attach(MEMORY).unwrap());
+    assert_eq!(stand_in::slots(), 0, "what was left is cleared away");
+}
+
+#[test]
+fn a_recording_that_is_stopped_on_another_thread_leaves_an_empty_slot() {
+    let attachment = observer().attach(MEMORY).unwrap();
+    assert!(observer().hears_memory_here());
+    let stop = thread::spawn(move || drop(attachment));
+    stop.join().unwrap();
+    assert!(stand_in::slot_is_empty());
+    assert!(!observer().hears_memory_here());
+    let next = observer().attach(MEMORY).unwrap();
+    assert!(!stand_in::slot_is_empty());
+    drop(next);
+    assert_eq!(stand_in::slots(), 0);
+}
+
+#[test]
+fn a_recording_that_is_stopped_inside_of_a_backward_pass_leaves_an_empty_slot() {
+    let attachment = observer().attach(MEMORY).unwrap();
+    let put_back = stand_in::swap_slots();
+    drop(attachment);
+    put_back();
+    assert_eq!(stand_in::slots(), 1, "torch restores the entry");
+    assert!(stand_in::slot_is_empty());
+}
+
+#[test]
+fn torch_finds_an_empty_slot_while_it_is_hidden() {
+    let attachment = observer().attach(MEMORY).unwrap();
+    assert!(observer().without_slot(stand_in::slot_is_empty));
+    assert!(!stand_in::slot_is_empty());
+    assert_eq!(stand_in::slots(), 1);
+    drop(attachment);
+    observer().without_slot(|| assert_eq!(stand_in::slots(), 0, "there is nothing to hide"));
 }
 
 #[test]
@@ -384,7 +422,7 @@ fn memory_that_is_not_reported_is_an_error() {
     );
     let silent = observer.check_memory(77, || {});
     assert!(matches!(silent, Err(Error::Layout(_))));
-    assert_eq!(stand_in::slots().0, 0);
+    assert_eq!(stand_in::slots(), 0);
 }
 
 #[test]

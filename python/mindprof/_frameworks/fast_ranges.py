@@ -42,14 +42,17 @@ class _Range:
 
     def __enter__(self) -> None:
         heard = _core.torch_ranges_heard()
-        self._theirs.__enter__()
+        # With an object of ours in its slot, torch would open the range without its inputs.
+        _core.TorchWithoutSlot(self._theirs.__enter__)()
         if _core.torch_ranges_heard() == heard:
             args, kwargs = self._arguments
             self._ours = _core.RecordFunctionFast(*args, **kwargs)
             self._ours.__enter__()
 
     def __exit__(self, *exception: object) -> None:
-        if self._ours is not None:
-            self._ours.__exit__(*exception)
-            self._ours = None
-        self._theirs.__exit__(*exception)
+        if self._ours is None:
+            self._theirs.__exit__(*exception)
+            return
+        self._ours.__exit__(*exception)
+        self._ours = None
+        _core.TorchWithoutSlot(self._theirs.__exit__)(*exception)

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from mindprof import _core
+from mindprof._frameworks import torch_names
 from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.kineto_config import kineto_activities, kineto_config, records_all_threads
 from mindprof._frameworks.kineto_results import check_results
@@ -130,6 +131,7 @@ class KinetoHost:
         if not claim_kineto(own):
             return False
         torch = sys.modules["torch"]
+        session.hold(torch_names.replaced(torch))
         try:
             if not self._is_prepared:
                 _prepare(options)
@@ -140,7 +142,7 @@ class KinetoHost:
             weakref.finalize(session, _let_go, own).atexit = False
         except BaseException as error:
             # A signal handler may have raised after Kineto was started.
-            if torch.autograd._profiler_enabled():
+            if torch_names.runs_own_profiler(torch):
                 with suppress(RuntimeError):
                     torch._C._autograd._disable_profiler()
             give_kineto_back()
@@ -201,9 +203,9 @@ def _is_busy() -> bool:
         return True
     torch = sys.modules["torch"]
     _end_what_was_left(torch)
-    # `_profiler_enabled` covers only this thread; the flag covers all threads.
+    # torch answers for this thread only; the flag covers all threads.
     is_told = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
-    return bool(is_told and not _core.is_profiling()) or torch.autograd._profiler_enabled()
+    return bool(is_told and not _core.is_profiling()) or torch_names.runs_own_profiler(torch)
 
 
 def _leave(own: Collection) -> None:
@@ -218,7 +220,7 @@ def _end_what_was_left(torch: ModuleType) -> None:
     thread = threading.current_thread()
     if thread in _left:
         _left.discard(thread)
-        if torch.autograd._profiler_enabled():
+        if torch_names.runs_own_profiler(torch):
             with suppress(RuntimeError):
                 torch._C._autograd._disable_profiler()
 
@@ -300,7 +302,7 @@ def _let_go(own: Collection) -> None:
 
 def _tell_end(torch: ModuleType) -> None:
     """Notifies torch of the end of recording, if neither we nor torch's profiler record."""
-    if not _core.is_profiling() and not torch.autograd._profiler_enabled():
+    if not _core.is_profiling() and not torch_names.runs_own_profiler(torch):
         tell_torch(torch, is_profiling=False)
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 from mindprof import _core
-from mindprof._frameworks import fast_ranges, optimizer_watch
+from mindprof._frameworks import fast_ranges, optimizer_watch, torch_names
 from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.torch_backend import reports_memory
 from mindprof._frameworks.torch_sessions import (
@@ -21,8 +21,9 @@ from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
 _MEMORY_IS_TAKEN = (
-    "memory is not recorded: torch.profiler is running on this thread and receives all of torch's "
-    "memory reports. Start this profiler first, or use profile_memory=False."
+    "memory is not recorded: torch.profiler is running on this thread, or has left its callbacks "
+    "there, and receives all of torch's memory reports. Start this profiler first, or use "
+    "profile_memory=False."
 )
 
 
@@ -74,7 +75,9 @@ class PyTorchHost:
     def _observe(self, session: _core.Session, options: SessionOptions) -> None:
         torch = sys.modules["torch"]
         memory = options.profile_memory and reports_memory(torch)
-        # The session restores these parts of torch when it ends or is dropped.
+        # The session restores these parts of torch when it ends or is dropped. The names come first:
+        # some of torch's functions cannot handle an object of ours in its slot.
+        session.hold(torch_names.replaced(torch))
         session.hold(fast_ranges.replaced(torch))
         if memory and options.record_shapes:
             # Memory categories are derived from operators and their inputs.

@@ -156,7 +156,7 @@ def _try_out(torch: ModuleType) -> Trial:
     if reason:
         return Trial(Backend("off", reason), reports_memory=False)
     _core.name_module_calls(torch.nn.Module.__call__)
-    _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
+    _core.name_torch_tensors(torch._C.TensorBase, [torch.Tensor, torch.nn.Parameter])
     if not _core.torch_forks_are_safe():
         inform("torch's lock of callbacks was not found: fork before the first recording")
     observer = Backend("observer", "its layout was probed and is as expected")
@@ -231,8 +231,8 @@ def probe(torch: ModuleType) -> None:
         with torch.no_grad():
             torch.neg(a)
         torch.autograd.grad([c.sum(), d.sum()], [a])
-        samples = ([tensor._cdata for tensor in tensors] for tensors in (plain, others))
-        if not listener.finish(*facts(a, b, c, d), next(samples), large._cdata, next(samples)):
+        known, samples = facts(a, b, c, d), _addresses([large, *plain])
+        if not listener.finish(*known, samples[1:], samples[0], _addresses(others)):
             inform("the layout of torch's tensors is unknown: their sizes are read by calls")
 
 
@@ -273,10 +273,19 @@ def other_tensors(torch: ModuleType) -> list[Any]:
     return [torch.empty(2, 3, device="meta"), *wrappers]
 
 
-def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[int]]:
+def facts(a: Any, b: Any, c: Any, d: Any) -> tuple[list[int], list[int]]:
     """Returns the addresses of two tensors and the sequence numbers of the other two."""
-    addresses = [tensor._cdata for tensor in (a, b)]  # type: ignore[attr-defined]
-    return addresses, [tensor.grad_fn._sequence_nr() for tensor in (c, d)]  # type: ignore[attr-defined]
+    return _addresses([a, b]), [tensor.grad_fn._sequence_nr() for tensor in (c, d)]
+
+
+def _addresses(tensors: list[Any]) -> list[int]:
+    """Returns the addresses of tensors, even if a program has replaced `_cdata` in their class.
+
+    Raises:
+        TypeError: torch's base class is not the one of its C code.
+    """
+    base = sys.modules["torch"]._C.TensorBase
+    return [_core.torch_tensor_address(base, tensor) for tensor in tensors]
 
 
 def _log_once(backend: Backend) -> Backend:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from mindprof import _core
-from mindprof._frameworks import fast_ranges, optimizer_watch
+from mindprof._frameworks import fast_ranges, optimizer_watch, torch_names
 from mindprof._frameworks.shared_replacement import SharedReplacement
 from mindprof._settings.options import SessionOptions
 
@@ -100,7 +100,8 @@ def torch_told(torch: ModuleType) -> list[_core.Replacement]:
     profiler = torch.autograd.profiler
     if _FLAG not in vars(profiler):
         return []
-    return [_told.hold(profiler, _FLAG, lambda: True, stays=torch._C._autograd._profiler_enabled)]
+    stays = torch_names.own_question(torch)
+    return [_told.hold(profiler, _FLAG, lambda: True, stays=stays)]
 
 
 def _forget() -> None:
@@ -111,7 +112,8 @@ def _forget() -> None:
     if torch is not None and _collections:
         tell_torch(torch, is_profiling=False)
     give_kineto_back()
-    for replacement in (_told, fast_ranges.REPLACEMENT, optimizer_watch.REPLACEMENT):
+    own = _told, fast_ranges.REPLACEMENT, optimizer_watch.REPLACEMENT
+    for replacement in (*own, *torch_names.REPLACEMENTS.values()):
         replacement.undo()
 
 

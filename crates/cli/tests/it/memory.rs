@@ -285,7 +285,7 @@ fn blocks_of_a_silent_thread_are_not_a_leak() {
     for part in [
         "device cpu: peak at least 2.00 MB, 0.030 ms into the window; at least 1.00 MB at the end\n",
         "\nat least: 2 blocks (2.00 MB) are counted only while seen in use, and may have existed for longer\n",
-        "\ntheir allocation or release was not recorded: torch does not report the memory of all threads\n",
+        "\ntheir allocation or release was not recorded: torch does not report the memory of all threads and libraries\n",
         " before the window (1 block)\n",
         " before the window, or by a thread whose memory was not recorded (1 block)\n",
     ] {
@@ -313,7 +313,7 @@ fn blocks_of_a_silent_thread_are_not_a_leak() {
         "<strong>at least 2.00 MB</strong>",
         "; at least 1.00 MB in use at the end.",
         "<p>At least: 2 blocks (2.00 MB) are counted only while seen in use",
-        "torch does not report the memory of all threads.</p>",
+        "torch does not report the memory of all threads and libraries.</p>",
     ] {
         assert!(page.contains(part), "no {part:?}");
     }

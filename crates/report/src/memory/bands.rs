@@ -121,7 +121,7 @@ fn untimed_texts(peak: &MemoryPeak) -> [String; 2] {
             "{blocks} ({}) {are} counted only while seen in use, and may have existed for longer",
             bytes.trim()
         ),
-        "their allocation or release was not recorded: torch does not report the memory of all threads"
+        "their allocation or release was not recorded: torch does not report the memory of all threads and libraries"
             .into(),
     ]
 }

@@ -1,8 +1,9 @@
 //! Lower bounds for the lifetime of blocks whose allocation or release was not recorded.
 //!
 //! torch reports the memory of the thread that started the recording and of the threads that work
-//! for it, but the operators of all threads. Blocks of the other threads show up only when they are
-//! used. The peak and the memory page count such blocks only as long as they were certainly there.
+//! for it, but the operators of all threads. Blocks of the other threads, and foreign ones such as
+//! numpy's, show up only when they are used. The peak and the memory page count such blocks only as
+//! long as they were certainly there.
 
 use std::ops::Range;
 
@@ -30,11 +31,13 @@ struct Span {
     end: Nanos,
     /// The size of the block, as far as it was seen.
     bytes: u64,
+    /// Whether a tensor was made of foreign memory then, possibly of another block than before.
+    is_new: bool,
 }
 
 impl Presence {
-    /// Finds the untimed blocks and their spans. If every thread with operators reports its memory
-    /// and no release is missing, this costs one pass over the inputs.
+    /// Finds the untimed blocks and their spans. If every thread with operators reports its memory,
+    /// no release is missing and no memory is foreign, this costs one pass over the inputs.
     ///
     /// ```text
     /// reporting thread  use of 1   ──────use of 3────────────alloc 4─────────────
@@ -44,10 +47,14 @@ impl Presence {
     pub(super) fn build(profile: &Profile, blocks: &Blocks) -> Self {
         let silence = Silence::build(profile, blocks);
         let places = places_with_missing_releases(blocks);
-        if silence.is_empty() && places.is_empty() {
+        let foreign = foreign(profile, blocks);
+        if silence.is_empty() && places.is_empty() && foreign.is_empty() {
             return Self::default();
         }
-        let untimed = untimed(profile, blocks, &silence, &places);
+        let mut untimed = untimed(profile, blocks, &silence, &places);
+        for &block in &foreign {
+            untimed[block as usize] = true;
+        }
         let mut uses = uses(profile, blocks, &untimed);
         uses.sort_by_key(|(block, span)| (*block, span.start));
         let lasting = lasting(profile, blocks);
@@ -60,7 +67,8 @@ impl Presence {
                 Some(last)
                     if span.start <= last.end
                         || lasting.contains(&block)
-                        || silence.is_idle(place.process, last.end..span.start) =>
+                        || !(span.is_new && foreign.contains(&block))
+                            && silence.is_idle(place.process, last.end..span.start) =>
                 {
                     last.end = last.end.max(end);
                     last.bytes = last.bytes.max(span.bytes);
@@ -232,6 +240,34 @@ fn places_with_missing_releases(blocks: &Blocks) -> FxHashSet<MemoryPlace> {
         .collect()
 }
 
+/// The operator that torch runs when it makes a tensor of memory that it did not allocate, such as a
+/// numpy array.
+const LIFT: &str = "aten::lift_fresh";
+
+/// Returns the blocks of foreign memory that became tensors in the window.
+fn foreign(profile: &Profile, blocks: &Blocks) -> FxHashSet<u32> {
+    let mut foreign = FxHashSet::default();
+    let Some(lift) = profile.strings().find(LIFT) else {
+        return foreign;
+    };
+    let replaced: FxHashSet<u32> = blocks.replaced().iter().copied().collect();
+    let is_reported = |block: u32| {
+        let (created, destroyed) = blocks.life(block);
+        created.is_some() || destroyed.is_some() && !replaced.contains(&block)
+    };
+    let mut is_known = vec![false; blocks.len()];
+    for (index, event) in profile.events().iter().enumerate() {
+        let used = blocks.inputs(index).iter();
+        for block in used.filter_map(|input| input.block()) {
+            let is_first = !std::mem::replace(&mut is_known[block as usize], true);
+            if is_first && event.name == lift && !is_reported(block) {
+                foreign.insert(block);
+            }
+        }
+    }
+    foreign
+}
+
 /// Returns, for each block, whether its beginning or its end is unknown.
 fn untimed(
     profile: &Profile,
@@ -276,12 +312,14 @@ fn untimed(
 /// uses, and the times at which a role was recorded for them.
 fn uses(profile: &Profile, blocks: &Blocks, untimed: &[bool]) -> Vec<(u32, Span)> {
     let is_wanted = |block: u32| untimed.get(block as usize).is_some_and(|&wanted| wanted);
+    let lift = profile.strings().find(LIFT);
     let span = |block: u32, time: Range<Nanos>, seen: u64| {
         let bytes = blocks.life(block).0.map_or(seen, |_| blocks.bytes(block));
         let span = Span {
             start: time.start,
             end: time.end,
             bytes,
+            is_new: false,
         };
         (block, span)
     };
@@ -296,7 +334,9 @@ fn uses(profile: &Profile, blocks: &Blocks, untimed: &[bool]) -> Vec<(u32, Span)
         for (input, tensor) in seen {
             if let Some(block) = input.block().filter(|&block| is_wanted(block)) {
                 let time = event.start..event.end();
-                found.push(span(block, time, tensor.bytes.unwrap_or_default()));
+                let (block, mut span) = span(block, time, tensor.bytes.unwrap_or_default());
+                span.is_new = Some(event.name) == lift;
+                found.push((block, span));
             }
         }
     }

@@ -587,6 +587,50 @@ fn a_block_stays_between_uses_if_no_silent_thread_runs() {
     );
 }
 
+// reports |neg 1| |lift 2| |neg 2|  |lift 3| |neg 3|  |lift 2|  take 3  take 9
+// 1       before ──────────────────────────────────────────────────────────────
+// 2               ├──────────────┤                    ├──────┤
+// 3                                 ├──────────────┤            ├──────────────
+#[test]
+fn foreign_memory_counts_only_while_it_is_seen() {
+    use MemoryAction::{Create, Destroy, Preexisting};
+    let mut draw = Draw::new();
+    draw.op("aten::neg", &[1], |_| ());
+    for address in [2, 3] {
+        draw.op("aten::lift_fresh", &[address], |_| ());
+        draw.op("aten::neg", &[address], |_| ());
+    }
+    draw.op("aten::lift_fresh", &[2], |_| ());
+    draw.memory(3, 8);
+    draw.memory(9, 16);
+    let analysis = draw.finish();
+    assert_eq!(
+        certain(&analysis),
+        [
+            (None, Preexisting, 1, 4),
+            (Some(30), Preexisting, 2, 4),
+            (Some(60), Destroy, 2, 4),
+            (Some(70), Preexisting, 3, 4),
+            (Some(100), Destroy, 3, 4),
+            (Some(110), Preexisting, 2, 4),
+            (Some(120), Destroy, 2, 4),
+            (Some(130), Create, 3, 8),
+            (Some(140), Create, 9, 16),
+        ]
+    );
+}
+
+// reports take 1  |lift 1|  free 1
+#[test]
+fn memory_that_torch_allocated_and_lifted_has_its_recorded_times() {
+    let mut draw = Draw::new();
+    draw.memory(1, 4);
+    draw.op("aten::lift_fresh", &[1], |_| ());
+    draw.memory(1, -4);
+    let analysis = draw.finish();
+    assert_eq!(analysis.memory_timeline().untimed(HOST).blocks, 0);
+}
+
 // silent  |neg 7|          |neg 7|
 // reports        role 1            role 1   take 4
 #[test]

@@ -1,0 +1,112 @@
+//! Stand-ins for functions of torch that ask which profiler runs, or that change it.
+//!
+//! Python puts them in the place of torch's own while a recording runs (`_frameworks/torch_names`).
+//! They are native objects rather than Python functions, so that they do not appear among the
+//! recorded Python calls.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mindprof_pytorch::Observer;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Answers whether a profiler runs on the calling thread, and which kind: as torch does, or with
+/// `ours` if torch knows of `none` and a recording of ours was started there.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct TorchAnswer {
+    /// The original function.
+    #[pyo3(get)]
+    theirs: Py<PyAny>,
+    none: Py<PyAny>,
+    ours: Py<PyAny>,
+}
+
+#[pymethods]
+impl TorchAnswer {
+    #[new]
+    const fn new(theirs: Py<PyAny>, none: Py<PyAny>, ours: Py<PyAny>) -> Self {
+        Self { theirs, none, ours }
+    }
+
+    fn __call__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let answer = self.theirs.bind(py).call0()?;
+        if is_recorded_here() && answer.eq(self.none.bind(py))? {
+            return Ok(self.ours.bind(py).clone());
+        }
+        Ok(answer)
+    }
+}
+
+/// Calls a function of torch that takes the object in a thread's slot for its own profiler. Ours is
+/// hidden from it meanwhile.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct TorchWithoutSlot {
+    /// The original function.
+    #[pyo3(get)]
+    theirs: Py<PyAny>,
+}
+
+#[pymethods]
+impl TorchWithoutSlot {
+    #[new]
+    const fn new(theirs: Py<PyAny>) -> Self {
+        Self { theirs }
+    }
+
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let call = || self.theirs.bind(args.py()).call(args, kwargs);
+        match Observer::present() {
+            Some(observer) => observer.without_slot(call),
+            None => call(),
+        }
+    }
+}
+
+thread_local! {
+    /// The process, and how many recordings were started on this thread in it.
+    static RECORDINGS: RefCell<(u32, Arc<AtomicUsize>)> = RefCell::default();
+}
+
+/// A recording, as long as it runs, of the thread that started it.
+#[derive(Debug)]
+pub(crate) struct RecordedThread(Arc<AtomicUsize>);
+
+impl RecordedThread {
+    pub(crate) fn current() -> Self {
+        let recordings = recordings_here();
+        // Relaxed: it is changed with Python's lock held.
+        recordings.fetch_add(1, Ordering::Relaxed);
+        Self(recordings)
+    }
+}
+
+impl Drop for RecordedThread {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns the counter of this thread. A forked child starts from zero.
+fn recordings_here() -> Arc<AtomicUsize> {
+    RECORDINGS.with_borrow_mut(|(process, recordings)| {
+        let own = std::process::id();
+        if *process != own {
+            (*process, *recordings) = (own, Arc::default());
+        }
+        Arc::clone(recordings)
+    })
+}
+
+/// Returns whether this thread started a recording that runs. With memory, torch lets the threads
+/// that work for it inherit that.
+fn is_recorded_here() -> bool {
+    recordings_here().load(Ordering::Relaxed) != 0
+        || Observer::present().is_some_and(Observer::hears_memory_here)
+}

@@ -1,0 +1,164 @@
+"""Code that asks torch whether a profiler runs is told so inside of a recording of ours."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import mindprof
+import pytest
+import torch  # type: ignore[import-not-found]
+
+CPU = [torch.profiler.ProfilerActivity.CPU]
+KINDS = torch._C._profiler.ActiveProfilerType
+NAMES = ("_profiler_enabled", "_toggle_collection_dynamic", "_disable_profiler")
+MEMORY = pytest.mark.parametrize("memory", [False, True], ids=["plain", "with memory"])
+
+
+def answers() -> tuple[bool, bool, str]:
+    of_c = torch._C._autograd
+    return torch.autograd._profiler_enabled(), of_c._profiler_enabled(), of_c._profiler_type().name
+
+
+INSIDE = (True, True, "KINETO")
+OUTSIDE = (False, False, "NONE")
+
+
+def on_thread(run: Callable[[], Any]) -> Any:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(run()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.fixture(autouse=True)
+def functions() -> Iterator[None]:
+    """torch's own functions are there before and after."""
+    modules = torch.autograd, torch._C._autograd, torch.autograd.profiler
+    before = [getattr(module, name, None) for module in modules for name in NAMES]
+    yield
+    assert [getattr(module, name, None) for module in modules for name in NAMES] == before
+    assert answers() == OUTSIDE
+
+
+@MEMORY
+def test_the_thread_of_a_recording_is_told_of_it_as_torchs_is(memory: bool) -> None:
+    with torch.profiler.profile(activities=CPU):
+        plain = answers(), on_thread(answers)
+    with mindprof.profile(profile_memory=memory):
+        assert (answers(), on_thread(answers)) == plain == (INSIDE, OUTSIDE)
+
+
+@MEMORY
+def test_recordings_nest_and_end_by_exceptions(memory: bool) -> None:
+    with mindprof.profile(profile_memory=memory):
+        with suppress(ZeroDivisionError), mindprof.profile(profile_memory=memory):
+            assert answers() == INSIDE
+            raise ZeroDivisionError
+        assert answers() == INSIDE
+    assert answers() == OUTSIDE
+
+
+@MEMORY
+def test_a_recording_that_ends_on_another_thread_is_over_here(memory: bool) -> None:
+    prof = mindprof.profile(profile_memory=memory)
+    prof.start()
+    on_thread(prof.stop)
+    assert answers() == OUTSIDE
+
+
+def test_another_recording_goes_on_when_one_ends() -> None:
+    begun, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with mindprof.profile():
+            begun.set()
+            done.wait()
+
+    worker = threading.Thread(target=other)
+    with mindprof.profile():
+        worker.start()
+        begun.wait()
+    assert answers() == OUTSIDE, "it is that of another thread"
+    with mindprof.profile():
+        done.set()
+        worker.join()
+        assert answers() == INSIDE
+
+
+def test_a_profiler_of_torch_inside_of_ours_is_what_torch_tells_of() -> None:
+    with mindprof.profile():
+        with torch.autograd.profiler.profile() as inside:
+            torch.ones(2)
+            assert answers() == INSIDE
+        assert answers() == INSIDE
+        assert inside.key_averages()[0].key == "aten::ones"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_data_pipes_open_their_ranges() -> None:
+    wrapper = pytest.importorskip("torch.utils.data.datapipes.iter").IterableWrapper
+
+    def rows(profile: Any) -> list[tuple[str, int]]:
+        with profile(activities=CPU) as prof:
+            list(wrapper(range(4)).map(str))
+        return sorted((row.key, row.count) for row in prof.key_averages())
+
+    assert rows(mindprof.profile) == rows(torch.profiler.profile)
+    assert [count for _, count in rows(mindprof.profile)] == [5, 5]
+
+
+def asks(x: Any) -> Any:
+    return x * 2 if torch.autograd._profiler_enabled() else x * 3
+
+
+# torch says that it cannot trace the question.
+@pytest.mark.filterwarnings("ignore:.*Dynamo does not know how to trace:UserWarning")
+def test_compiled_code_takes_the_branch_that_it_would_take() -> None:
+    compiled = torch.compile(asks, backend="eager")
+    one = torch.ones(1)
+    for _ in range(3):
+        assert compiled(one).item() == 3
+        with mindprof.profile():
+            assert compiled(one).item() == 2
+        with torch.profiler.profile(activities=CPU):
+            assert compiled(one).item() == 2
+
+
+def test_remote_calls_do_not_take_ours_for_the_profiler_that_they_support() -> None:
+    api = pytest.importorskip("torch.distributed.rpc.api")
+    if not hasattr(api, "_get_should_profile"):
+        pytest.skip("this torch has no remote calls")
+    with torch.profiler.profile(activities=CPU):
+        plain = api._get_should_profile()
+    with mindprof.profile(profile_memory=True):
+        assert api._get_should_profile() == plain
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@MEMORY
+def test_a_forked_child_is_told_of_none(memory: bool) -> None:
+    with mindprof.profile(profile_memory=memory):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if answers() == OUTSIDE else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@MEMORY
+def test_values_of_fast_ranges_are_recorded(memory: bool) -> None:
+    fast = torch._C._profiler._RecordFunctionFast
+
+    def values(profile: Any) -> list[Any]:
+        with profile(activities=CPU, record_shapes=True, profile_memory=memory) as prof:
+            scope = torch._C._profiler._RecordFunctionFast("fast", [torch.ones(5), 7])
+            scope.__enter__()
+            scope.__exit__(None, None, None)
+        return [event.input_shapes for event in prof.events() if event.name == "fast"]
+
+    assert values(mindprof.profile) == values(torch.profiler.profile) == [[[5], []]]
+    assert torch._C._profiler._RecordFunctionFast is fast
