@@ -23,7 +23,8 @@ class _Member:
 
     def __get__(self, _instance: object, cls: type[Enumeration]) -> Enumeration:
         meet_torch()
-        return cls.__members__[self._name]
+        member: Enumeration = cls.__members__[self._name]
+        return member
 
 
 class Enumeration:
@@ -119,7 +120,8 @@ class Enumeration:
         return self._value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, self._kinds) and int(other) == self._value
+        number: Any = other
+        return isinstance(other, self._kinds) and int(number) == self._value
 
     def __ne__(self, other: object) -> bool:
         return not self == other

@@ -239,8 +239,8 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         """Returns a row with the key "Total" that sums all items; zeros if there are none."""
         total = FunctionEventAvg()
         source = self._untouched()
-        if source is not None and len(source) > 0:
-            (last,) = self._make(len(source) - 1, len(source))
+        if source is not None and len(self) > 0:
+            (last,) = self._make(len(self) - 1, len(self))
             total = row_of(last, source.total())
         elif len(self) > 0:
             listed: list[Any] = list(self)
