@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import torch  # type: ignore[import-not-found]
 from torch.autograd import DeviceType  # type: ignore[import-not-found]
 from torch.profiler import record_function  # type: ignore[import-not-found]
 
+from tests.pytorch.made_collection import MadeCollection
+from tests.pytorch.one_collection import take
 from tests.pytorch.workloads import workload
 
 KINETO_EVENT = torch._C._autograd._KinetoEvent
@@ -252,3 +255,31 @@ def test_torchs_own_parser_reads_our_results() -> None:
 def summed(row: Any) -> tuple[Any, ...]:
     times = (round(row.cpu_time_total, 3), round(row.self_cpu_time_total, 3))
     return (row.key, row.count, row.cpu_memory_usage, row.self_cpu_memory_usage, row.flops, *times)
+
+
+TELLS_ORIGIN = hasattr(KINETO_EVENT, "is_python_function")
+OF_DEVICES = ("device_type", "linked_correlation_id", "start_ns", "end_ns", "scope", "sequence_nr")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_events_of_devices_are_those_of_torchs_collector(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MINDPROF_TORCH_BACKEND", "kineto")
+    made = MadeCollection(seed, TELLS_ORIGIN)
+    prof = take(made, record_shapes=True).ours
+    found, expected = results(prof).events(), made.events()
+    assert results(prof).trace_start_ns() == made.trace_start_ns()
+    for accessor in ("name", "activity_type", *OF_DEVICES):
+        assert counted(found, accessor) == counted(expected, accessor), accessor
+    # What the device's profiler did itself is numbered anew.
+    on_device, theirs = (
+        [event for event in events if event.activity_type() != "overhead"]
+        for events in (found, expected)
+    )
+    for accessor in ("correlation_id", "device_index"):
+        assert counted(on_device, accessor) == counted(theirs, accessor), accessor
+
+
+def counted(events: Any, accessor: str) -> Counter[tuple[str, Any]]:
+    return Counter((event.name(), getattr(event, accessor)()) for event in events)

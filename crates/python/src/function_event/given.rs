@@ -18,12 +18,18 @@ impl FunctionEvent {
     }
 
     #[getter]
-    pub(super) fn structured_input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    pub(super) fn structured_input_shapes<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyList>> {
         structured(py, self.inputs(), Part::Dims)
     }
 
     #[getter]
-    pub(super) fn structured_input_strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    pub(super) fn structured_input_strides<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyList>> {
         structured(py, self.inputs(), Part::Strides)
     }
 

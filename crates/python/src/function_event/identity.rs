@@ -17,6 +17,19 @@ use crate::events::item_name;
 use crate::names::{device_name, device_type, scope_number};
 use crate::py_cache::classes;
 
+/// Kineto's names for the work of a device's profiler itself, whose activity type is not recorded.
+const OVERHEAD: [&str; 9] = [
+    "Activity Buffer Request",
+    "Buffer Flush",
+    "Command Buffer Full",
+    "Driver Compiler",
+    "Instrumentation",
+    "Lazy Function Loading",
+    "Resource",
+    "Runtime Triggered Module Loading",
+    "UVM Activity Init",
+];
+
 #[pymethods]
 impl FunctionEvent {
     #[getter]
@@ -90,6 +103,9 @@ impl FunctionEvent {
         let (_, event) = self.recorded()?;
         let analysis = self.analysis();
         let name = analysis.profile().name(event);
+        if event.category == Category::Other && OVERHEAD.contains(&name) {
+            return Some("overhead");
+        }
         Some(activity_name(event.category, name, analysis.accelerator()))
     }
 
