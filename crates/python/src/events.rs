@@ -1,4 +1,5 @@
 //! The events of a profile for Python: one store, and a handle for each event that is accessed.
+//! The store is also a sequence of raw events, which is what torch's results list.
 //!
 //! Python's garbage collector does not track handles, because it would traverse all of them again
 //! and again; a handle refers only to the store, so there is nothing to collect. Attributes that a
@@ -11,30 +12,33 @@
 )]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Average, Flops, GroupBy, Item, MEMORY_KEY, event_number};
-use mindprof_model::{EventId, Flags, Nanos};
+use mindprof_model::{EventId, Flags, Nanos, Profile};
 use mindprof_report::events_table;
+use pyo3::exceptions::PyIndexError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use pyo3::{PyTraverseError, PyVisit};
+use pyo3::types::{PyDict, PyList, PySlice};
+use pyo3::{IntoPyObjectExt, PyTraverseError, PyVisit};
 
 use crate::analyzed::{Analyzed, Facts};
 use crate::averages::{Averages, amounts_dict, microseconds};
 use crate::enter::Enter;
 use crate::error::Error;
-use crate::function_event::FunctionEvent;
+use crate::function_event::{FunctionEvent, KinetoEvent};
 use crate::table::TableArguments;
 
 /// The store of a profile's events, in time order, and of the attributes that users set on them.
-#[pyclass(frozen, module = "mindprof._core")]
+#[pyclass(frozen, sequence, module = "mindprof._core")]
 pub(crate) struct Events {
     pub(crate) analyzed: Arc<Analyzed>,
     /// The shown items, or `None` if every event is shown.
     shown: OnceLock<Option<Vec<Item>>>,
+    /// The raw events, or `None` if they are the events of the profile.
+    raw: OnceLock<Option<Vec<Item>>>,
     flops: Mutex<Flops>,
     is_changed: AtomicBool,
     changes: Mutex<HashMap<ItemKey, Py<PyDict>>>,
@@ -67,6 +71,7 @@ impl Events {
             flops: Mutex::new(Flops::new(analyzed.analysis.profile().strings())),
             analyzed,
             shown: OnceLock::new(),
+            raw: OnceLock::new(),
             is_changed: AtomicBool::new(false),
             changes: Mutex::default(),
             totals: OnceLock::new(),
@@ -156,6 +161,28 @@ impl Events {
         self.shown.get_or_init(find).as_deref()
     }
 
+    /// Returns the number of shown items.
+    fn shown_len(&self) -> usize {
+        match self.shown() {
+            Some(items) => items.len(),
+            None => self.analyzed.analysis.profile().events().len(),
+        }
+    }
+
+    fn raw(&self) -> Option<&[Item]> {
+        let profile = self.analyzed.analysis.profile();
+        let find = || (!profile.memory().is_empty()).then(|| raw_items(profile));
+        self.raw.get_or_init(find).as_deref()
+    }
+
+    fn raw_event(slf: &Bound<'_, Self>, position: usize) -> KinetoEvent {
+        let item = match slf.get().raw() {
+            Some(items) => items[position],
+            None => Item::Event(EventId::from_index(position)),
+        };
+        KinetoEvent::new(slf.clone().unbind(), item)
+    }
+
     fn item(&self, position: usize) -> Item {
         match self.shown() {
             Some(items) => items[position],
@@ -186,11 +213,43 @@ impl Events {
         drop(changes);
     }
 
+    /// Returns the number of raw events.
     fn __len__(&self) -> usize {
-        match self.shown() {
-            Some(items) => items.len(),
-            None => self.analyzed.analysis.profile().events().len(),
+        let profile = self.analyzed.analysis.profile();
+        profile.events().len() + profile.memory().len()
+    }
+
+    /// Returns a raw event, or a list of them for a slice.
+    fn __getitem__<'py>(
+        slf: &Bound<'py, Self>,
+        index: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, count) = (slf.py(), slf.get().__len__() as isize);
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let range = slice.indices(count)?;
+            let positions = (0..range.slicelength as isize).map(|n| range.start + n * range.step);
+            let events = positions.map(|position| Self::raw_event(slf, position as usize));
+            return events.collect::<Vec<_>>().into_bound_py_any(py);
         }
+        let given: isize = index.extract()?;
+        let position = if given < 0 { given + count } else { given };
+        if !(0..count).contains(&position) {
+            return Err(PyIndexError::new_err("list index out of range"));
+        }
+        Self::raw_event(slf, position as usize).into_bound_py_any(py)
+    }
+
+    /// Iterates over the raw events.
+    fn __iter__(slf: &Bound<'_, Self>) -> KinetoEventIterator {
+        KinetoEventIterator {
+            events: slf.clone().unbind(),
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    /// Returns the number of items that a list of events shows.
+    fn count_shown(&self) -> usize {
+        self.shown_len()
     }
 
     /// Whether a user set an attribute on any event.
@@ -205,7 +264,7 @@ impl Events {
         let store = slf.clone().unbind();
         let _pause = CollectorPause::begin();
         let list = PyList::empty(py);
-        for position in begin..end.min(this.__len__()) {
+        for position in begin..end.min(this.shown_len()) {
             list.append(Self::handle(&store, py, this.item(position))?)?;
         }
         Ok(list)
@@ -268,6 +327,46 @@ impl Events {
     fn all_rows(&self) -> Arc<mindprof_analyze::Averages> {
         self.analyzed.all_rows()
     }
+}
+
+/// An iterator over the raw events of a store.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct KinetoEventIterator {
+    events: Py<Events>,
+    next: AtomicUsize,
+}
+
+#[pymethods]
+impl KinetoEventIterator {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> Option<KinetoEvent> {
+        let events = self.events.bind(py);
+        // Relaxed: the GIL orders the calls.
+        let position = self.next.load(Ordering::Relaxed);
+        (position < events.get().__len__()).then(|| {
+            self.next.store(position + 1, Ordering::Relaxed);
+            Events::raw_event(events, position)
+        })
+    }
+}
+
+/// Returns all events and memory records in time order, an event before a record of its start.
+fn raw_items(profile: &Profile) -> Vec<Item> {
+    let (events, memory) = (profile.events(), profile.memory());
+    let mut items = Vec::with_capacity(events.len() + memory.len());
+    let mut record = 0;
+    for (index, event) in events.iter().enumerate() {
+        while record < memory.len() && memory.time(record) < event.start {
+            items.push(Item::Memory(record as u32));
+            record += 1;
+        }
+        items.push(Item::Event(EventId::from_index(index)));
+    }
+    items.extend((record..memory.len()).map(|record| Item::Memory(record as u32)));
+    items
 }
 
 impl Numbers {

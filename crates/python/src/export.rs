@@ -44,6 +44,17 @@ pub(crate) fn write_chrome_trace(
     py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))
 }
 
+#[pymethods]
+impl Profile {
+    /// Writes the profile as a trace, as torch's results do.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let options = TraceOptions::default();
+        py.enter(move || {
+            write_named_trace_file(self.analyzed().analysis.profile(), &options, &path)
+        })
+    }
+}
+
 /// Writes `profile`, recorded with results, as an execution trace, or an empty one if it is None.
 #[pyfunction]
 #[pyo3(signature = (profile, path, *, time, start_ms, finish_ms))]

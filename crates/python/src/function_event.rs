@@ -23,8 +23,11 @@ use crate::py_cache::classes;
 mod amounts;
 mod given;
 mod identity;
+mod kineto_event;
 mod mapping;
 mod place;
+
+pub(crate) use self::kineto_event::KinetoEvent;
 
 /// A handle of a recorded event: its store, and its place in the store.
 ///
@@ -140,6 +143,15 @@ impl FunctionEvent {
         // No other category has call numbers, and asking for one would number all calls.
         let is_call = event.category == Category::PythonFunction;
         is_call.then(|| self.analysis().python_call(id)).flatten()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.store.as_ptr() == other.store.as_ptr() && self.item == other.item
+    }
+
+    fn hash(&self) -> u64 {
+        let (memory, index) = self.key();
+        (u64::from(memory) << 32 | u64::from(index)) ^ (self.store.as_ptr() as u64).rotate_left(17)
     }
 
     fn handle<'py>(&self, py: Python<'py>, id: EventId) -> PyResult<Bound<'py, Self>> {
@@ -276,13 +288,11 @@ impl FunctionEvent {
         let Ok(other) = other.cast::<Self>() else {
             return false;
         };
-        let other = other.get();
-        self.store.as_ptr() == other.store.as_ptr() && self.item == other.item
+        self.is_same(other.get())
     }
 
     fn __hash__(&self) -> u64 {
-        let (memory, index) = self.key();
-        (u64::from(memory) << 32 | u64::from(index)) ^ (self.store.as_ptr() as u64).rotate_left(17)
+        self.hash()
     }
 
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {

@@ -86,11 +86,11 @@ mod _core {
     #[pymodule_export]
     use crate::error::ProfilerError;
     #[pymodule_export]
-    use crate::events::Events;
+    use crate::events::{Events, KinetoEventIterator};
     #[pymodule_export]
     use crate::export::{write_chrome_trace, write_execution_trace};
     #[pymodule_export]
-    use crate::function_event::FunctionEvent;
+    use crate::function_event::{FunctionEvent, KinetoEvent};
     #[pymodule_export]
     use crate::handmade_events::{given_groups, given_table, given_tree};
     #[pymodule_export]

@@ -15,6 +15,7 @@ use crate::averages::Averages;
 use crate::enter::Enter;
 use crate::error::Error;
 use crate::events::Events;
+use crate::py_cache::classes;
 
 /// One profile with its analysis, which is computed by the first call that needs it.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -84,6 +85,7 @@ impl Profile {
 
     /// Returns the events of the profile.
     fn events(&self, py: Python<'_>) -> PyResult<Events> {
+        classes(py)?.meet_torch.call0(py)?;
         py.enter(|| Ok::<_, Error>(Events::new(Arc::clone(self.analyzed()))))
     }
 

@@ -57,6 +57,8 @@ pub(crate) struct Classes {
     pub(crate) events_of_trace: Py<PyAny>,
     pub(crate) profile_of_trace: Py<PyAny>,
     pub(crate) event_at: Py<PyAny>,
+    /// The function that joins our classes with those of an imported torch.
+    pub(crate) meet_torch: Py<PyAny>,
     /// The value that `sys.getprofile` returns while our profile hook is installed.
     pub(crate) marker: Py<PyAny>,
 }
@@ -75,6 +77,7 @@ pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
             .import("mindprof._results.device_type")?
             .getattr("MEMBERS")?;
         let core = py.import("mindprof._core")?;
+        let torch_classes = py.import("mindprof._torch_classes")?;
         Ok(Classes {
             device_types: members.cast_into::<PyList>()?.unbind(),
             function_event: class("FunctionEvent")?,
@@ -83,6 +86,7 @@ pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
             events_of_trace: core.getattr("events_of_trace")?.unbind(),
             profile_of_trace: core.getattr("profile_of_trace")?.unbind(),
             event_at: core.getattr("event_at")?.unbind(),
+            meet_torch: torch_classes.getattr("meet_torch")?.unbind(),
             marker: core.getattr("follow_thread")?.unbind(),
         })
     })

@@ -35,7 +35,7 @@ from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.logger import inform, logger
-from mindprof._results.raw_results import RawResults
+from mindprof._results.raw_results import RawResults, recorded_events
 from mindprof._results.shared_results import NO_RECORDING, SharedResults
 from mindprof._settings.activity import (
     DEVICE_NAMES,
@@ -549,7 +549,7 @@ class profile(SharedResults):
     ) -> list[FunctionEvent]:
         """Returns the events of our own results, or of raw results like torch's."""
         if isinstance(result, _core.Profile):
-            return list(lists.events([result]))
+            return recorded_events(result, timeout_s)
         return RawResults(result, self.use_device, timeout_s).events()
 
     def toggle_collection_dynamic(

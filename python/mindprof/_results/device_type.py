@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mindprof._enumeration import Enumeration, numbered
 
@@ -12,8 +12,12 @@ _DEVICES = (
 )
 
 
-class DeviceType(Enumeration, members=numbered(_DEVICES)):
+class DeviceType(
+    Enumeration, members=numbered(_DEVICES), torch_module="torch.autograd.profiler_util"
+):
     """The kind of device that an event ran on. A member also equals its own name.
+
+    It hashes like its name, or like torch's member once torch is imported.
 
     >>> DeviceType.CPU == "CPU", DeviceType.CPU.name
     (True, 'CPU')
@@ -44,10 +48,16 @@ class DeviceType(Enumeration, members=numbered(_DEVICES)):
     def __eq__(self, other: object) -> bool:
         return other == self.name if isinstance(other, str) else super().__eq__(other)
 
-    # Members equal their names, so they must hash like them.
+    # Members equal their names, so they hash like them. Torch's have another hash.
     def __hash__(self) -> int:
         return hash(self.name)
 
 
-MEMBERS = list(DeviceType.__members__.values())
+MEMBERS = DeviceType._in_order
 """All members, indexed by number."""
+
+
+def current(device: Any) -> Any:
+    """Returns the member that `DeviceType` has now for one from before the import of torch."""
+    is_former = type(device) is DeviceType and DeviceType._joint is not None
+    return DeviceType(device) if is_former else device

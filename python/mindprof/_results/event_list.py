@@ -21,6 +21,7 @@ from mindprof._results.format import _format_memory, _format_time
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.lazy_list import Entry
 from mindprof._results.metrics import of_any_device
+from mindprof._torch_classes import like_torchs, meet_torch
 
 _SORT_KEYS = frozenset(_core.sort_keys())
 
@@ -45,6 +46,7 @@ _EVENT_COLUMNS: tuple[notebook.Column, ...] = (
 )
 
 
+@like_torchs
 class EventList(EventFrames[Entry], EventFiles[Entry]):
     """A list of events, or of rows that average events, which prints as a table.
 
@@ -71,16 +73,17 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         profile_memory: bool = False,
         with_flops: bool = False,
     ) -> None:
+        meet_torch()
         self._use_device = use_device
         self._profile_memory = profile_memory
         self._with_flops = with_flops
         self._tree_built = False
         self._loss: list[int] = []
         if len(args) == 1 and isinstance(args[0], (_core.Events, _core.Averages)):
-            super().__init__()
             self._begin(args[0])
         else:
-            super().__init__(*args)
+            # Not by `super`, which may be torch's class.
+            list.__init__(self, *args)
 
     def __copy__(self) -> EventList[Entry]:
         copied: EventList[Entry] = EventList(
@@ -236,8 +239,8 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         """Returns a row with the key "Total" that sums all items; zeros if there are none."""
         total = FunctionEventAvg()
         source = self._untouched()
-        if source is not None and len(source) > 0:
-            (last,) = self._make(len(source) - 1, len(source))
+        if source is not None and len(self) > 0:
+            (last,) = self._make(len(self) - 1, len(self))
             total = row_of(last, source.total())
         elif len(self) > 0:
             listed: list[Any] = list(self)

@@ -13,23 +13,19 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from mindprof._results import notebook
-from mindprof._results.device_type import DeviceType
+from mindprof._results.device_type import DeviceType, current
 from mindprof._results.event_keys import KeyedEventMixin
 from mindprof._results.formatted_times import FormattedTimesMixin, warn_of_former_name
 from mindprof._results.records import EventMetadata, Interval, Kernel, metadata_of
+from mindprof._torch_classes import kinds, like_torchs, meet_torch
 
-_WITH_DEVICE_TIME = (
-    DeviceType.CUDA,
-    DeviceType.PrivateUse1,
-    DeviceType.MTIA,
-    DeviceType.HPU,
-    DeviceType.XPU,
-)
+_WITH_DEVICE_TIME = ("CUDA", "PrivateUse1", "MTIA", "HPU", "XPU")
 
 # Our additions to torch's attributes: where an event ran, and what it is related to.
 PLACE = ("process", "thread_id", "thread_name", "stream", "correlation", "step", "rank")
 
 
+@like_torchs
 class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     """One event: an operator, a range, a Python call, a kernel or an allocation.
 
@@ -131,9 +127,11 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
         typed_metadata: Any = None,
     ) -> None:
         given = dict(locals())
+        meet_torch()
         for argument in ("self", "start_us", "end_us", "extra_meta", "typed_metadata"):
             del given[argument]
         self.__dict__.update(given)
+        self.device_type = current(device_type)
         self.time_range = Interval(start_us, end_us)
         self.device_resource_id = thread if device_resource_id is None else device_resource_id
         self.kernels: list[Kernel] = []
@@ -238,7 +236,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     def append_cpu_child(self, child: FunctionEvent) -> None:
         """Adds an event that ran inside this one."""
         assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
-        assert isinstance(child, FunctionEvent), "Expected child to be a FunctionEvent"
+        assert isinstance(child, kinds(FunctionEvent)), "Expected child to be a FunctionEvent"
         assert child.device_type == DeviceType.CPU, "Expected child device_type to be CPU"
         children = self.cpu_children
         children.append(child)
@@ -247,7 +245,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
         """Sets the event that this one ran inside."""
         assert self.device_type == DeviceType.CPU, "Expected device_type to be CPU"
-        assert isinstance(parent, FunctionEvent), "Expected parent to be a FunctionEvent"
+        assert isinstance(parent, kinds(FunctionEvent)), "Expected parent to be a FunctionEvent"
         assert parent.device_type == DeviceType.CPU, "Expected parent device_type to be CPU"
         self.cpu_parent = parent
 
@@ -310,7 +308,7 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
         return self.device_time_total
 
     def _check_device(self) -> None:
-        assert self.device_type in _WITH_DEVICE_TIME, (
+        assert self.device_type.name in _WITH_DEVICE_TIME, (
             "Expected device_type to be CUDA, PrivateUse1, MTIA, HPU or XPU, "
             f"but got {self.device_type}"
         )

@@ -12,6 +12,7 @@ from mindprof._results.device_type import DeviceType
 from mindprof._results.formatted_times import FormattedTimesMixin
 from mindprof._results.function_event import FunctionEvent, outline
 from mindprof._results.metrics import SUMS
+from mindprof._torch_classes import kinds, like_torchs
 
 # All sums except FLOPs, which may be `None`.
 _ALWAYS_KNOWN = tuple(name for name in SUMS if name != "flops")
@@ -38,6 +39,7 @@ DESCRIPTIONS = (
 _LINKS = frozenset({"_first", "_spread", "_parent", "_children"})
 
 
+@like_torchs
 class FunctionEventAvg(FormattedTimesMixin):
     """A row: the sums of a group of events, such as all calls of one operator.
 
@@ -197,11 +199,12 @@ class FunctionEventAvg(FormattedTimesMixin):
             for name in DESCRIPTIONS:
                 setattr(self, name, getattr(other, name))
             self._spread = []
-        assert isinstance(other, (FunctionEvent, FunctionEventAvg)), (
+        is_row = isinstance(other, kinds(FunctionEventAvg))
+        assert is_row or isinstance(other, kinds(FunctionEvent)), (
             "Expected other to be a FunctionEvent or FunctionEventAvg"
         )
         assert other.key == self.key, f"Expected keys to match, but got {other.key} vs {self.key}"
-        times = other._spread if isinstance(other, FunctionEventAvg) else [other.cpu_time_total]
+        times = getattr(other, "_spread", None) if is_row else [other.cpu_time_total]
         if isinstance(self._spread, list) and isinstance(times, list):
             self._spread.extend(times)
         else:

@@ -37,11 +37,15 @@ class LazyList(list[Entry]):
         """Creates the items from `begin` to `end` from the source."""
         raise NotImplementedError
 
+    def _total(self) -> int:
+        """Returns the number of items in the source."""
+        return 0 if self._source is None else len(self._source)
+
     def _fill(self, end: int | None = None) -> None:
         """Creates the items up to `end`, or all if it is `None`."""
         if self._source is None:
             return
-        total = len(self._source)
+        total = self._total()
         end = total if end is None else min(end, total)
         if self._filled < end:
             super().extend(self._make(self._filled, end))
@@ -53,7 +57,7 @@ class LazyList(list[Entry]):
         self._source = None
 
     def __len__(self) -> int:
-        return super().__len__() if self._source is None else len(self._source)
+        return super().__len__() if self._source is None else self._total()
 
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> Entry: ...
@@ -68,13 +72,13 @@ class LazyList(list[Entry]):
         return super().__getitem__(index)
 
     def __iter__(self) -> Iterator[Entry]:
-        if self._source is None or self._filled == len(self._source):
+        if self._source is None or self._filled == self._total():
             return super().__iter__()
         return chain.from_iterable(self._portions())
 
     def _portions(self) -> Iterator[Iterable[Entry]]:
         begin = 0
-        while self._source is not None and begin < len(self._source):
+        while self._source is not None and begin < self._total():
             self._fill(begin + PORTION)
             portion = super().__getitem__(slice(begin, begin + PORTION))
             begin += len(portion)

@@ -7,12 +7,14 @@ reads the results and relates the events to each other; this module creates the 
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from mindprof import _core
 from mindprof._results.device_type import DeviceType
 from mindprof._results.format import _filter_stack_entry, _rewrite_name
 from mindprof._results.function_event import FunctionEvent
+from mindprof._results.lazy_list import PORTION
 from mindprof._results.logger import logger
 
 MEMORY_EVENT_NAME = "[memory]"
@@ -48,6 +50,55 @@ _TAKEN_AS_THEY_ARE = {
 """The accessor of a raw event that gives each argument of `FunctionEvent`."""
 
 
+def recorded_events(recording: _core.Profile, timeout_s: float | None) -> list[FunctionEvent]:
+    """Returns the events of a recording of ours, like `RawResults.events` those of torch.
+
+    Args:
+        recording: The recording.
+        timeout_s: The time after which the rest is left out; `None` for no limit.
+
+    Raises:
+        ValueError: The timeout is negative.
+    """
+    _check(timeout_s)
+    begun = perf_counter()
+    source = recording.events()
+    events: list[FunctionEvent] = []
+    while len(events) < source.count_shown():
+        if timeout_s is not None and perf_counter() - begun >= timeout_s:
+            _warn(timeout_s, len(events))
+            break
+        events += source.make(len(events), len(events) + PORTION)
+    return events
+
+
+def _check(timeout_s: float | None) -> None:
+    if timeout_s is not None and timeout_s < 0:
+        raise ValueError("timeout_s must be non-negative")
+
+
+def _warn(timeout_s: float | None, count: int) -> None:
+    logger().warning(
+        "Profiler _parse_kineto_results timed out after %.3f seconds, "
+        "returning partial results with %d events",
+        timeout_s,
+        count,
+    )
+
+
+def _taken(raw: Any) -> dict[str, Any]:
+    """Returns the arguments of `FunctionEvent` that a raw event has accessors for.
+
+    Older releases of torch lack some of them.
+    """
+    accessors = {name: getattr(raw, said, None) for name, said in _TAKEN_AS_THEY_ARE.items()}
+    taken = {name: accessor() for name, accessor in accessors.items() if accessor is not None}
+    for name in ("extra_meta", "typed_metadata"):
+        accessor = getattr(raw, name, None)
+        taken[name] = None if accessor is None else accessor() or None
+    return taken
+
+
 class RawResults:
     """A conversion of raw results to events.
 
@@ -62,8 +113,7 @@ class RawResults:
     """
 
     def __init__(self, result: Any, use_device: str | None, timeout_s: float | None) -> None:
-        if timeout_s is not None and timeout_s < 0:
-            raise ValueError("timeout_s must be non-negative")
+        _check(timeout_s)
         self._result = result
         self._start_ns = result.trace_start_ns()
         self._use_device = use_device
@@ -80,12 +130,7 @@ class RawResults:
             self._result, self._event, self._memory_event, self._timeout_s
         )
         if is_late:
-            logger().warning(
-                "Profiler _parse_kineto_results timed out after %.3f seconds, "
-                "returning partial results with %d events",
-                self._timeout_s,
-                len(events),
-            )
+            _warn(self._timeout_s, len(events))
         return events
 
     def _event(self, raw: Any) -> FunctionEvent:
@@ -102,9 +147,7 @@ class RawResults:
             is_async=raw.is_async() or raw.start_thread_id() != raw.end_thread_id(),
             # Converted by number, because a real torch has its own class.
             device_type=DeviceType(int(raw.device_type())),
-            extra_meta=raw.extra_meta() or None,
-            typed_metadata=raw.typed_metadata() or None,
-            **{name: getattr(raw, said)() for name, said in _TAKEN_AS_THEY_ARE.items()},
+            **_taken(raw),
         )
         self._add_time_of_its_own(event, raw)
         return event

@@ -45,6 +45,10 @@ class RecordedList(LazyList[Entry]):
             show_shares(rows)
         return rows
 
+    def _total(self) -> int:
+        source = self._source
+        return source.count_shown() if isinstance(source, _core.Events) else super()._total()
+
     def _fill(self, end: int | None = None) -> None:
         # Rows are few, so all of them are created together.
         super()._fill(None if isinstance(self._source, _core.Averages) else end)

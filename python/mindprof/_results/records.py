@@ -7,8 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from mindprof._torch_classes import Joinable, like_torchs
 
-class Interval:
+
+@like_torchs
+class Interval(Joinable):
     """A time interval in microseconds.
 
     Args:
@@ -25,12 +28,17 @@ class Interval:
         return self.end - self.start
 
 
-class Kernel(NamedTuple):
-    """A kernel that ran on a device for an event."""
-
+class _KernelFields(NamedTuple):
     name: str
     device: int
     duration: float
+
+
+@like_torchs
+class Kernel(_KernelFields):
+    """A kernel that ran on a device for an event."""
+
+    __slots__ = ()
 
 
 class StringTable(defaultdict[str, str]):
@@ -59,9 +67,7 @@ class MemRecordsAcc:
         yield from self._records[begin:end]
 
 
-class EventMetadata(NamedTuple):
-    """The metadata of a kernel, a memory copy or a collective in a trace."""
-
+class _MetadataFields(NamedTuple):
     registers_per_thread: int | None
     shared_memory: int | None
     grid: list[int] | None
@@ -98,6 +104,13 @@ class EventMetadata(NamedTuple):
     dst_rank: int | None
     seq: int | None
     is_async: bool | None
+
+
+@like_torchs
+class EventMetadata(_MetadataFields):
+    """The metadata of a kernel, a memory copy or a collective in a trace."""
+
+    __slots__ = ()
 
 
 _METADATA_KEYS = {

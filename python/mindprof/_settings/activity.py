@@ -21,6 +21,7 @@ else:
 class ProfilerActivity(
     Enumeration,
     members={"CPU": 0, "XPU": 1, "MTIA": 4, "CUDA": 2, "HPU": 3, "PrivateUse1": 5},
+    torch_module="torch.autograd.profiler",
 ):
     """A group of activities: everything on the CPU, or everything on one kind of device.
 

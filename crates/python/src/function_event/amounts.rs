@@ -92,7 +92,7 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn flops(&self) -> Option<u64> {
+    pub(super) fn flops(&self) -> Option<u64> {
         self.recorded().map(|(id, _)| self.store.get().flops(id))
     }
 

@@ -18,27 +18,33 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn structured_input_shapes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    pub(super) fn structured_input_shapes<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyList>> {
         structured(py, self.inputs(), Part::Dims)
     }
 
     #[getter]
-    fn structured_input_strides<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    pub(super) fn structured_input_strides<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyList>> {
         structured(py, self.inputs(), Part::Strides)
     }
 
     #[getter]
-    fn input_dtypes(&self) -> Vec<&'static str> {
+    pub(super) fn input_dtypes(&self) -> Vec<&'static str> {
         input_types(self.inputs())
     }
 
     #[getter]
-    fn concrete_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+    pub(super) fn concrete_inputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         values(py, self.inputs())
     }
 
     #[getter]
-    fn kwinputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    pub(super) fn kwinputs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         keywords(py, self.inputs())
     }
 

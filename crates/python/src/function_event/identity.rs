@@ -17,6 +17,19 @@ use crate::events::item_name;
 use crate::names::{device_name, device_type, scope_number};
 use crate::py_cache::classes;
 
+/// Kineto's names for the work of a device's profiler itself, whose activity type is not recorded.
+const OVERHEAD: [&str; 9] = [
+    "Activity Buffer Request",
+    "Buffer Flush",
+    "Command Buffer Full",
+    "Driver Compiler",
+    "Instrumentation",
+    "Lazy Function Loading",
+    "Resource",
+    "Runtime Triggered Module Loading",
+    "UVM Activity Init",
+];
+
 #[pymethods]
 impl FunctionEvent {
     #[getter]
@@ -45,12 +58,12 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn overload_name(&self) -> &'static str {
+    pub(super) fn overload_name(&self) -> &'static str {
         ""
     }
 
     #[getter]
-    fn thread(&self) -> u32 {
+    pub(super) fn thread(&self) -> u32 {
         match self.item {
             Item::Event(id) => self.analysis().thread_number(id),
             Item::Memory(record) => {
@@ -69,7 +82,7 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn sequence_nr(&self) -> i64 {
+    pub(super) fn sequence_nr(&self) -> i64 {
         let sequence = self.event().and_then(|(_, event)| event.sequence());
         sequence.map_or(-1, i64::from)
     }
@@ -80,27 +93,30 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn scope(&self) -> u8 {
+    pub(super) fn scope(&self) -> u8 {
         self.event()
             .map_or(0, |(_, event)| scope_number(event.scope))
     }
 
     #[getter]
-    fn activity_type(&self) -> Option<&'static str> {
+    pub(super) fn activity_type(&self) -> Option<&'static str> {
         let (_, event) = self.recorded()?;
         let analysis = self.analysis();
         let name = analysis.profile().name(event);
+        if event.category == Category::Other && OVERHEAD.contains(&name) {
+            return Some("overhead");
+        }
         Some(activity_name(event.category, name, analysis.accelerator()))
     }
 
     #[getter]
-    fn external_id(&self) -> u32 {
+    pub(super) fn external_id(&self) -> u32 {
         let recorded = self.recorded();
         recorded.map_or(0, |(id, _)| external_id(self.analysis(), id))
     }
 
     #[getter]
-    fn linked_correlation_id(&self) -> u32 {
+    pub(super) fn linked_correlation_id(&self) -> u32 {
         if self.is(Category::Kernel) || self.is(Category::Runtime) {
             return self.links().external;
         }
@@ -113,14 +129,14 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn device_index(&self) -> u64 {
+    pub(super) fn device_index(&self) -> u64 {
         let threads = self.analysis().profile().threads();
         self.recorded()
             .map_or(0, |(_, event)| threads[event.thread.index()].process)
     }
 
     #[getter]
-    fn device_resource_id(&self) -> u64 {
+    pub(super) fn device_resource_id(&self) -> u64 {
         let threads = self.analysis().profile().threads();
         match self.recorded() {
             Some((_, event)) => threads[event.thread.index()].native,
@@ -150,13 +166,13 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn is_user_annotation(&self) -> bool {
+    pub(super) fn is_user_annotation(&self) -> bool {
         self.event()
             .is_some_and(|(id, _)| self.analysis().is_annotation(id))
     }
 
     #[getter]
-    fn is_python_function(&self) -> bool {
+    pub(super) fn is_python_function(&self) -> bool {
         self.is(Category::PythonFunction)
     }
 
@@ -195,12 +211,12 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn flow_id(&self) -> u32 {
+    pub(super) fn flow_id(&self) -> u32 {
         self.flow_end().map_or(0, |end| end.number)
     }
 
     #[getter]
-    fn flow_type(&self) -> u8 {
+    pub(super) fn flow_type(&self) -> u8 {
         self.flow_end().map_or(0, |end| match end.kind {
             FlowKind::Backward => 1,
             FlowKind::Launch => 2,
@@ -208,24 +224,24 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn flow_start(&self) -> bool {
+    pub(super) fn flow_start(&self) -> bool {
         self.flow_end()
             .is_some_and(|end| end.side == FlowSide::Tail)
     }
 
     #[getter]
-    fn python_id(&self) -> i64 {
+    pub(super) fn python_id(&self) -> i64 {
         self.python_call().map_or(-1, |call| call.number.into())
     }
 
     #[getter]
-    fn python_parent_id(&self) -> i64 {
+    pub(super) fn python_parent_id(&self) -> i64 {
         let caller = self.python_call().and_then(|call| call.caller);
         caller.map_or(-1, i64::from)
     }
 
     #[getter]
-    fn python_module_id(&self) -> i64 {
+    pub(super) fn python_module_id(&self) -> i64 {
         let module = self.python_call().and_then(|call| call.module);
         module.map_or(-1, i64::from)
     }
