@@ -150,6 +150,7 @@ SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
 .PHONY: soak
 soak: build-release ## Stress the profiler for SOAK_SECONDS with random rounds from SOAK_SEED, and check after each
 	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
+	CUDA_VISIBLE_DEVICES= PYTHONPATH=python $(firstword $(TORCH_PYTHONS)) tests/pytorch/stress_threads.py
 
 # The nightly compiler of the sanitizers, pinned because a newer one may not build the tree. NIGHTLY=... names another.
 NIGHTLY ?= nightly-2026-05-20
