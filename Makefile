@@ -152,7 +152,7 @@ SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
 soak: build-release ## Stress the profiler for SOAK_SECONDS with random rounds from SOAK_SEED, then real torch with interrupts and forks
 	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 	@if $(TORCH_PYTHON) -c 'import torch' 2> /dev/null; then \
-		PYTHONPATH=python:tools $(TORCH_PYTHON) -W ignore -m soak_torch all; \
+		CUDA_VISIBLE_DEVICES= PYTHONPATH=python:tools $(TORCH_PYTHON) -W ignore -m soak_torch all; \
 	else \
 		echo "skipped the stresses of real torch: $(TORCH_PYTHON) has no torch; name an interpreter with TORCH_PYTHON=..."; \
 	fi

@@ -107,6 +107,8 @@ class DiffVerdict:
     """A sentence about what grew, or why a profile was refused."""
     growth: float | None
     """The growth of what grew most: 0.05 for five percent; `None` if refused."""
+    warnings: tuple[str, ...] = ()
+    """Differences other than speed that the times may be due to, such as shapes on one side."""
 
     def __bool__(self) -> bool:
         return self.outcome == "within"
@@ -154,17 +156,23 @@ class ProfileDiff:
         return self._found.growth()
 
     def verdict(
-        self, fail_over: float, *, fail_on: Literal["total", "row"] = "total"
+        self,
+        fail_over: float,
+        *,
+        fail_on: Literal["total", "row"] = "total",
+        allow_incomplete: bool = False,
     ) -> DiffVerdict:
         """Judges the growth against a limit, as `mindprof diff --fail-over` does.
 
-        Profiles that cannot be judged are refused: a damaged, truncated or empty trace looks faster
-        than it was, so a gate must not pass it.
+        Profiles that cannot be judged are refused: a damaged, cut or empty trace looks faster than
+        the program was, so a gate must not pass it.
 
         Args:
             fail_over: The growth that is still accepted: 0.05 for five percent.
             fail_on: Judge the profile as a whole (`total`), or each row, whose growth is a share of
                 the whole of the first profile (`row`).
+            allow_incomplete: Judge profiles with lost events, of damaged or cut traces, and with
+                fewer steps or ranks than the first; `warnings` of the verdict name them.
 
         Raises:
             ValueError: `fail_over` is negative or not a number, or `fail_on` does not exist.
@@ -178,8 +186,10 @@ class ProfileDiff:
         """
         if not fail_over >= 0:
             raise ValueError(f"fail_over must be zero or more, got {fail_over}")
-        outcome, reason, growth = self._found.verdict(fail_over, fail_on)
-        return DiffVerdict(outcome, reason or "nothing grew beyond the limit", growth)
+        found = self._found.verdict(fail_over, fail_on, allow_incomplete)
+        outcome, reason, growth, doubts = found
+        reason = reason or "nothing grew beyond the limit"
+        return DiffVerdict(outcome, reason, growth, tuple(doubts))
 
     def worst(self) -> DiffRow | None:
         """Returns the row that grew most, or `None` if none grew."""

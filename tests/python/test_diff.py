@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import mindprof
 import pytest
@@ -170,6 +171,51 @@ def test_a_verdict_is_that_of_the_program(tmp_path: Path) -> None:
                 str(verdict).removeprefix("the first profile ").removeprefix("the second profile ")
                 in done.stderr
             )
+
+
+@pytest.mark.parametrize(
+    ("events", "facts", "reason", "is_incomplete"),
+    [
+        ({}, {"mindprof": {"lost": {"budget": 24}}}, "lost 24 events, 96.0% of all", True),
+        ({}, {"mindprof_slim": {"events": 9, "kept": 1, "clipped": 0}}, "was cut by", True),
+        ({}, {"mindprof_damage": {"cuts": 1, "altered": 0}}, "is damaged or cut off", True),
+        ({"ph": "i"}, {}, "has no operators, ranges or device work", False),
+        ({"cat": "cuda_sync"}, {}, "has no operators, ranges or device work", False),
+        ({"dur": 0}, {}, "has no event with a duration", False),
+        ({"name": "other"}, {}, "has no row in common with the first", False),
+    ],
+)
+def test_a_verdict_refuses_what_compares_nothing(
+    tmp_path: Path, events: dict[str, Any], facts: dict[str, Any], reason: str, is_incomplete: bool
+) -> None:
+    before, after = tmp_path / "before.json", tmp_path / "after.json"
+    event = {"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
+    before.write_text(json.dumps({"traceEvents": [event]}))
+    after.write_text(json.dumps({"traceEvents": [event | events], **facts}))
+    found = mindprof.diff(before, after)
+    verdict = found.verdict(0.05)
+    assert (verdict.outcome, bool(verdict), verdict.growth) == ("refused", False, None)
+    assert str(verdict).startswith(f"the second profile {reason}")
+    accepted = found.verdict(0.05, allow_incomplete=True)
+    assert accepted.outcome == ("within" if is_incomplete else "refused")
+    told = [warning.startswith(f"the second profile {reason}") for warning in accepted.warnings]
+    assert told == [True] * is_incomplete
+    again = pickle.loads(pickle.dumps(mindprof.load(after)))
+    assert mindprof.diff(before, again).verdict(0.05) == verdict
+
+
+def test_a_recording_that_lost_most_of_its_events_is_refused() -> None:
+    def record(budget_bytes: int) -> mindprof.profile:
+        with mindprof.profile(budget_bytes=budget_bytes) as prof:
+            for _ in range(100):
+                with mindprof.record_function("step"):
+                    pass
+        return prof
+
+    whole, little = record(1 << 20), record(320)
+    assert little.lost_events > 50
+    assert mindprof.diff(whole, whole).verdict(10)
+    assert mindprof.diff(whole, little).verdict(10).outcome == "refused"
 
 
 def test_a_verdict_checks_its_limit() -> None:

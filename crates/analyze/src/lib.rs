@@ -51,7 +51,7 @@ pub use memory::memory_timeline::{
 };
 pub use memory::memory_use::Bytes;
 pub use parts::merge::merge;
-pub use parts::slim::{Cut, CutReport, Slimmed, slim};
+pub use parts::slim::{Cut, CutReport, SLIM_KEY, Slimmed, slim};
 pub use rows::averages::{
     Average, Averages, GroupBy, Percentiles, averages, averages_of, percentiles, time_inside,
 };

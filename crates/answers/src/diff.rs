@@ -8,8 +8,9 @@ use std::cmp::Reverse;
 
 use mindprof_analyze::{Analysis, Average, GroupBy, Sums, dims};
 use mindprof_model::{Category, DeviceKind, InputsId, InputsTable, Nanos, Profile};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::completeness::Completeness;
 use crate::work::Work;
 
 #[cfg(test)]
@@ -155,6 +156,8 @@ pub struct Diff {
     pub before: Whole,
     /// The second profile as a whole.
     pub after: Whole,
+    /// The completeness of the first and of the second profile.
+    pub completeness: [Completeness; 2],
 }
 
 impl Diff {
@@ -182,6 +185,8 @@ impl Diff {
             measure: options.measure,
             before: whole_before,
             after: whole_after,
+            completeness: [before, after]
+                .map(|side| Completeness::of(side.profile(), python_functions)),
         }
     }
 
@@ -199,6 +204,15 @@ impl Diff {
             }
             Measure::SelfTime | Measure::TotalTime => !row.is_none(),
         }
+    }
+
+    /// Returns whether the profiles share a row, whatever the shapes of its inputs.
+    pub fn has_common_rows(&self) -> bool {
+        let place = |row: &Change| (row.key.clone(), row.device);
+        let before = self.rows.iter().filter(|row| row.before.is_some());
+        let before: FxHashSet<_> = before.map(place).collect();
+        let mut after = self.rows.iter().filter(|row| row.after.is_some());
+        after.any(|row| before.contains(&place(row)))
     }
 
     /// Returns the relative growth of the whole, for example 0.05 for five percent. CPU time and

@@ -21,6 +21,7 @@
 //! assert_eq!(rows.averages.self_cpu_total().0, 40);
 //! ```
 
+mod completeness;
 mod diff;
 mod questions;
 mod run;
@@ -31,12 +32,13 @@ mod verdict;
 mod waits;
 mod work;
 
+pub use completeness::{Completeness, Extra};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use steps::{Step, Steps};
 pub use summary::{Summary, Track};
-pub use verdict::{Condition, FailOn, Grown, Limit, Refusal, Verdict};
+pub use verdict::{Doubt, FailOn, Grown, Incomplete, Limit, Refusal, Verdict};
 pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
 pub use work::{ImportTime, LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};

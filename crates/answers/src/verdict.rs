@@ -4,9 +4,14 @@
 //! The verdict is part of the library, not of `mindprof diff --fail-over`, so that every interface
 //! that judges a comparison accepts and refuses the same traces.
 
-use mindprof_model::Nanos;
+use mindprof_model::{DeviceKind, Nanos};
 
-use crate::diff::{Diff, Side};
+use crate::completeness::{Completeness, Extra};
+use crate::diff::{Diff, Measure, Side, Whole};
+
+/// The largest share of lost events with which a profile is still judged. Lost events can hide as
+/// much growth as their share, so a limit below this share accepts no greater loss than itself.
+const MOST_LOST: f64 = 0.01;
 
 /// The numbers that a limit applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,20 +23,25 @@ pub enum FailOn {
     Row,
 }
 
+/// Whether a profile from which something is missing is judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Incomplete {
+    /// It is refused.
+    #[default]
+    Refuse,
+    /// It is judged, and the verdict has a doubt about it.
+    Accept,
+}
+
 /// The amount by which the second profile may exceed the first.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Limit {
     /// The largest accepted growth, for example 0.05 for five percent.
     pub share: f64,
     /// The numbers that the limit applies to.
     pub fail_on: FailOn,
-}
-
-/// Facts about a compared profile that its events do not show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Condition {
-    /// Whether its trace was damaged or cut off, so that events may be missing.
-    pub is_damaged: bool,
+    /// Whether incomplete profiles are judged.
+    pub incomplete: Incomplete,
 }
 
 /// The part of a profile that grew most.
@@ -71,12 +81,49 @@ pub enum Verdict {
 /// The reason why profiles cannot be judged.
 ///
 /// Missing work cannot grow, so a limit alone would accept a trace that is damaged or empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Refusal {
     /// The trace was damaged or cut off.
     Damaged {
         /// Whether it is the second one.
         is_second: bool,
+    },
+    /// The recording of a worker or of torch's collector was lost as a whole.
+    LacksRecordings {
+        /// Whether it is the second one.
+        is_second: bool,
+    },
+    /// Too many events were lost.
+    Lost {
+        /// Whether it is the second one.
+        is_second: bool,
+        /// The number of lost events.
+        events: u64,
+        /// Their share of all events.
+        share: f64,
+    },
+    /// `mindprof slim` removed or shortened events.
+    Cut {
+        /// Whether it is the second one.
+        is_second: bool,
+        /// The number of events that were kept.
+        kept: u64,
+        /// The number of events before the cut.
+        events: u64,
+    },
+    /// The second profile has fewer steps than the first.
+    FewerSteps {
+        /// The number of steps of the first profile.
+        before: u64,
+        /// The number of steps of the second profile.
+        after: u64,
+    },
+    /// The second profile has fewer ranks than the first.
+    FewerRanks {
+        /// The number of ranks of the first profile.
+        before: u64,
+        /// The number of ranks of the second profile.
+        after: u64,
     },
     /// The profile has no events at all.
     Empty {
@@ -88,8 +135,21 @@ pub enum Refusal {
         /// Whether it is the second one.
         is_second: bool,
     },
+    /// No event of the profile has a duration, and times are compared.
+    NoTime {
+        /// Whether it is the second one.
+        is_second: bool,
+    },
+    /// The second profile has no CPU time, while the first has some.
+    NoCpuTime,
     /// No device worked in the second profile, while devices worked in the first.
     NoDeviceWork,
+    /// A kind of device worked in the first profile, but not in the second.
+    NoWorkOf(DeviceKind),
+    /// Python calls are compared, and only the first profile has any.
+    NoPythonCalls,
+    /// No row of the first profile is in the second.
+    NothingInCommon,
 }
 
 impl Refusal {
@@ -97,17 +157,88 @@ impl Refusal {
     pub const fn is_second(self) -> bool {
         match self {
             Self::Damaged { is_second }
+            | Self::LacksRecordings { is_second }
+            | Self::Lost { is_second, .. }
+            | Self::Cut { is_second, .. }
             | Self::Empty { is_second }
-            | Self::NothingToCompare { is_second } => is_second,
-            Self::NoDeviceWork => true,
+            | Self::NothingToCompare { is_second }
+            | Self::NoTime { is_second } => is_second,
+            Self::FewerSteps { .. }
+            | Self::FewerRanks { .. }
+            | Self::NoCpuTime
+            | Self::NoDeviceWork
+            | Self::NoWorkOf(_)
+            | Self::NoPythonCalls
+            | Self::NothingInCommon => true,
+        }
+    }
+
+    /// Returns whether [`Incomplete::Accept`] accepts the profile. If nothing would be compared, it
+    /// does not.
+    pub const fn is_incompleteness(self) -> bool {
+        match self {
+            Self::Damaged { .. }
+            | Self::LacksRecordings { .. }
+            | Self::Lost { .. }
+            | Self::Cut { .. }
+            | Self::FewerSteps { .. }
+            | Self::FewerRanks { .. } => true,
+            Self::Empty { .. }
+            | Self::NothingToCompare { .. }
+            | Self::NoTime { .. }
+            | Self::NoCpuTime
+            | Self::NoDeviceWork
+            | Self::NoWorkOf(_)
+            | Self::NoPythonCalls
+            | Self::NothingInCommon => false,
         }
     }
 }
 
+/// A difference between the profiles, other than speed, that their times may be due to. It is shown
+/// beside the verdict.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Doubt {
+    /// A profile is incomplete, and accepted on request.
+    Accepted(Refusal),
+    /// Few events were lost.
+    Lost {
+        /// Whether they are of the second profile.
+        is_second: bool,
+        /// Their number.
+        events: u64,
+    },
+    /// The profiles have different numbers of steps.
+    Steps {
+        /// The number of steps of the first profile.
+        before: u64,
+        /// The number of steps of the second profile.
+        after: u64,
+    },
+    /// The profiles have different numbers of processes.
+    Processes {
+        /// The number of processes of the first profile.
+        before: u64,
+        /// The number of processes of the second profile.
+        after: u64,
+    },
+    /// Only one of the profiles has this data.
+    OnlyOneHas {
+        /// The data.
+        what: Extra,
+        /// Whether it is the second profile that has it.
+        is_second: bool,
+    },
+}
+
 impl Verdict {
-    /// Judges a comparison. `conditions` are those of the first and the second profile.
-    pub fn build(diff: &Diff, conditions: [Condition; 2], limit: Limit) -> Self {
-        if let Some(refusal) = refusal(diff, conditions) {
+    /// Judges a comparison.
+    pub fn build(diff: &Diff, limit: Limit) -> Self {
+        let mut refusals = nothing_compared(diff);
+        if limit.incomplete == Incomplete::Refuse {
+            refusals.splice(0..0, incompleteness(diff, limit));
+        }
+        if let Some(&refusal) = refusals.first() {
             return Self::Refused(refusal);
         }
         let (what, growth) = grown(diff, limit.fail_on);
@@ -119,23 +250,111 @@ impl Verdict {
     }
 }
 
-fn refusal(diff: &Diff, conditions: [Condition; 2]) -> Option<Refusal> {
-    let sides = [false, true];
-    for (is_second, condition) in sides.into_iter().zip(conditions) {
-        if condition.is_damaged {
-            return Some(Refusal::Damaged { is_second });
+impl Doubt {
+    /// Returns the doubts about a comparison that is not refused.
+    pub fn build(diff: &Diff, limit: Limit) -> Vec<Self> {
+        let accepted = incompleteness(diff, limit);
+        let mut doubts: Vec<Self> = accepted.iter().copied().map(Self::Accepted).collect();
+        let [before, after] = &diff.completeness;
+        for (is_second, side) in [(false, before), (true, after)] {
+            let (events, lost_share) = (side.lost, side.lost_share());
+            if events > 0 && lost_share <= most_lost(limit) {
+                doubts.push(Self::Lost { is_second, events });
+            }
         }
+        let is_told = |refusal: &Refusal| matches!(refusal, Refusal::FewerSteps { .. });
+        if before.steps != after.steps && !accepted.iter().any(is_told) {
+            let (before, after) = (before.steps, after.steps);
+            doubts.push(Self::Steps { before, after });
+        }
+        if before.processes != after.processes && before.ranks == after.ranks {
+            let (before, after) = (before.processes, after.processes);
+            doubts.push(Self::Processes { before, after });
+        }
+        for what in Extra::ALL {
+            let [first, second] = [before, after].map(|side| side.extras.contains(&what));
+            if first != second {
+                let is_second = second;
+                doubts.push(Self::OnlyOneHas { what, is_second });
+            }
+        }
+        doubts
     }
-    for (is_second, whole) in sides.into_iter().zip([&diff.before, &diff.after]) {
+}
+
+fn most_lost(limit: Limit) -> f64 {
+    limit.share.min(MOST_LOST)
+}
+
+/// Returns what is missing from either profile.
+fn incompleteness(diff: &Diff, limit: Limit) -> Vec<Refusal> {
+    let [before, after] = &diff.completeness;
+    let sides = [(false, before), (true, after)];
+    let of_side = |(is_second, side): (bool, &Completeness)| {
+        let share = side.lost_share();
+        let damaged = side.is_damaged.then_some(Refusal::Damaged { is_second });
+        let lacks = side.lacks_recordings;
+        let lacks = lacks.then_some(Refusal::LacksRecordings { is_second });
+        let lost = (share > most_lost(limit)).then_some(Refusal::Lost {
+            is_second,
+            events: side.lost,
+            share,
+        });
+        let cut = side.cut.map(|(kept, events)| Refusal::Cut {
+            is_second,
+            kept,
+            events,
+        });
+        [damaged, lacks, lost, cut]
+    };
+    let mut found: Vec<Refusal> = sides.into_iter().flat_map(of_side).flatten().collect();
+    // A recording without steps may cover as much as one with steps.
+    if (1..before.steps).contains(&after.steps) {
+        let (before, after) = (before.steps, after.steps);
+        found.push(Refusal::FewerSteps { before, after });
+    }
+    if (1..before.ranks).contains(&after.ranks) {
+        let (before, after) = (before.ranks, after.ranks);
+        found.push(Refusal::FewerRanks { before, after });
+    }
+    found
+}
+
+/// Returns why nothing, or only a part of the work, would be compared.
+fn nothing_compared(diff: &Diff) -> Vec<Refusal> {
+    let has_time = |whole: &Whole| whole.host > Nanos::ZERO || whole.device > Nanos::ZERO;
+    let are_times = diff.measure != Measure::Count;
+    let mut found = Vec::new();
+    let wholes = [&diff.before, &diff.after];
+    for (is_second, (whole, facts)) in [false, true]
+        .into_iter()
+        .zip(wholes.into_iter().zip(&diff.completeness))
+    {
         if whole.recorded == 0 {
-            return Some(Refusal::Empty { is_second });
-        }
-        if whole.count == 0 {
-            return Some(Refusal::NothingToCompare { is_second });
+            found.push(Refusal::Empty { is_second });
+        } else if whole.count == 0 || facts.intervals == 0 {
+            found.push(Refusal::NothingToCompare { is_second });
+        } else if are_times && !has_time(whole) {
+            found.push(Refusal::NoTime { is_second });
         }
     }
-    let lost_devices = diff.before.device > Nanos::ZERO && diff.after.device == Nanos::ZERO;
-    lost_devices.then_some(Refusal::NoDeviceWork)
+    let (before, after) = (&diff.before, &diff.after);
+    if before.device > Nanos::ZERO && after.device == Nanos::ZERO {
+        found.push(Refusal::NoDeviceWork);
+    }
+    let [had, has] = &diff.completeness;
+    let gone = had.devices.iter().find(|kind| !has.devices.contains(kind));
+    found.extend(gone.map(|&kind| Refusal::NoWorkOf(kind)));
+    if are_times && before.host > Nanos::ZERO && after.host == Nanos::ZERO {
+        found.push(Refusal::NoCpuTime);
+    }
+    if diff.python_functions && had.python_calls > 0 && has.python_calls == 0 {
+        found.push(Refusal::NoPythonCalls);
+    }
+    if !diff.has_common_rows() {
+        found.push(Refusal::NothingInCommon);
+    }
+    found
 }
 
 /// Returns the part that grew most, and its relative growth.
@@ -152,43 +371,71 @@ fn grown(diff: &Diff, fail_on: FailOn) -> (Grown, f64) {
 
 #[cfg(test)]
 mod tests {
-    use mindprof_analyze::Analysis;
-    use mindprof_model::{Profile, Timeline};
+    use mindprof_analyze::{Analysis, SLIM_KEY};
+    use mindprof_model::{
+        Category, Damage, Event, Flags, LossCause, Part, Profile, Thread, Timeline,
+    };
 
     use super::*;
     use crate::diff::DiffOptions;
-
-    const SOUND: [Condition; 2] = [Condition { is_damaged: false }; 2];
 
     fn profile(time: u64) -> Profile {
         Timeline::draw(|draw| draw.op("mm", time))
     }
 
-    fn judged(before: Profile, after: Profile, conditions: [Condition; 2]) -> Verdict {
+    /// A profile of `events` operators of which some are changed.
+    fn changed(events: u64, change: impl FnOnce(&mut Part)) -> Profile {
+        let drawn = Timeline::draw(|draw| (0..events).for_each(|_| draw.op("mm", 10)));
+        let mut part = Part::from(drawn);
+        change(&mut part);
+        part.into_profile().expect("the part stays sound")
+    }
+
+    fn judged_with(before: Profile, after: Profile, limit: Limit, measure: Measure) -> Verdict {
         let (before, after) = (Analysis::build(before), Analysis::build(after));
-        let diff = Diff::build(&before, &after, DiffOptions::default());
-        let limit = Limit {
-            share: 0.05,
-            fail_on: FailOn::Total,
+        let options = DiffOptions {
+            measure,
+            ..DiffOptions::default()
         };
-        Verdict::build(&diff, conditions, limit)
+        Verdict::build(&Diff::build(&before, &after, options), limit)
+    }
+
+    fn five_percent() -> Limit {
+        Limit {
+            share: 0.05,
+            ..Limit::default()
+        }
+    }
+
+    fn judged(before: Profile, after: Profile) -> Verdict {
+        judged_with(before, after, five_percent(), Measure::SelfTime)
+    }
+
+    fn refusal(verdict: &Verdict) -> Option<Refusal> {
+        match verdict {
+            Verdict::Refused(refusal) => Some(*refusal),
+            Verdict::Within { .. } | Verdict::Exceeded { .. } => None,
+        }
     }
 
     #[test]
     fn growth_up_to_the_limit_is_within() {
-        let verdict = judged(profile(100), profile(105), SOUND);
+        let verdict = judged(profile(100), profile(105));
         assert!(matches!(verdict, Verdict::Within { growth, .. } if growth > 0.049));
-        let verdict = judged(profile(100), profile(106), SOUND);
+        let verdict = judged(profile(100), profile(106));
         let whole = Grown::Whole(Side::Host);
         assert!(matches!(verdict, Verdict::Exceeded { what, .. } if what == whole));
     }
 
     #[test]
     fn a_damaged_trace_is_refused_first() {
-        let mut conditions = SOUND;
-        conditions[1].is_damaged = true;
+        let damage = Damage {
+            cuts: 1,
+            altered: 0,
+        };
+        let damaged = changed(1, |part| damage.write(&mut part.metadata));
         assert_eq!(
-            judged(Timeline::draw(|_| {}), profile(1), conditions),
+            judged(Timeline::draw(|_| {}), damaged),
             Verdict::Refused(Refusal::Damaged { is_second: true })
         );
     }
@@ -196,8 +443,152 @@ mod tests {
     #[test]
     fn a_profile_without_events_is_refused() {
         assert_eq!(
-            judged(profile(1), Timeline::draw(|_| {}), SOUND),
+            judged(profile(1), Timeline::draw(|_| {})),
             Verdict::Refused(Refusal::Empty { is_second: true })
         );
+    }
+
+    #[test]
+    fn a_loss_is_accepted_up_to_one_percent_and_up_to_the_limit() {
+        let losing = |cause, count| changed(100, |part| part.add_loss(cause, count));
+        let whole = || changed(100, |_| {});
+        for (count, share, is_refused) in [(1, 0.05, false), (2, 0.05, true), (1, 0.005, true)] {
+            let limit = Limit {
+                share,
+                ..Limit::default()
+            };
+            let after = losing(LossCause::Budget, count);
+            let verdict = judged_with(whole(), after, limit, Measure::SelfTime);
+            assert_eq!(refusal(&verdict).is_some(), is_refused, "{count} {share}");
+            let accepting = Limit {
+                incomplete: Incomplete::Accept,
+                ..limit
+            };
+            let after = losing(LossCause::Budget, count);
+            let verdict = judged_with(whole(), after, accepting, Measure::SelfTime);
+            assert_eq!(refusal(&verdict), None);
+        }
+        // One of these stands for an unknown number of events.
+        let is_second = false;
+        let damaged = Refusal::Damaged { is_second };
+        let lacks = Refusal::LacksRecordings { is_second };
+        for (cause, expected) in [
+            (LossCause::Damaged, damaged),
+            (LossCause::Workers, lacks),
+            (LossCause::Collections, lacks),
+        ] {
+            let verdict = judged(losing(cause, 1), whole());
+            assert_eq!(refusal(&verdict), Some(expected));
+        }
+        // Python calls are not compared, so it does not matter that some were not seen.
+        assert_eq!(
+            refusal(&judged(whole(), losing(LossCause::Unseen, 99))),
+            None
+        );
+    }
+
+    #[test]
+    fn events_whose_times_were_replaced_count_as_lost() {
+        let damage = Damage {
+            cuts: 0,
+            altered: 50,
+        };
+        let altered = changed(100, |part| damage.write(&mut part.metadata));
+        let found = refusal(&judged(changed(100, |_| {}), altered));
+        assert!(matches!(found, Some(Refusal::Lost { events: 50, .. })));
+    }
+
+    #[test]
+    fn a_trace_that_was_cut_is_refused_unless_the_cut_removed_nothing() {
+        let slimmed = |text: &str| changed(9, |part| part.metadata.set(SLIM_KEY, text));
+        let judge = |text| refusal(&judged(changed(9, |_| {}), slimmed(text)));
+        let whole = "{\"events\":9,\"kept\":9,\"clipped\":0}";
+        assert_eq!(judge(whole), None);
+        let cut = "{\"events\":90,\"kept\":9,\"clipped\":0}";
+        let (kept, is_second) = (9, true);
+        let expected = |events| Refusal::Cut {
+            is_second,
+            kept,
+            events,
+        };
+        assert_eq!(judge(cut), Some(expected(90)));
+        let twice = format!("{}, \"earlier\": {cut}}}", whole.trim_end_matches('}'));
+        assert_eq!(judge(&twice), Some(expected(90)));
+    }
+
+    #[test]
+    fn instants_and_events_without_duration_are_nothing_to_compare() {
+        let is_second = true;
+        let instants = || {
+            let mut part = Part::from(Timeline::draw(|draw| draw.idle(5)));
+            let name = part.strings.intern("mm");
+            let thread = part.add_thread(Thread {
+                process: 1,
+                native: 1,
+                name,
+                device: DeviceKind::Cpu,
+            });
+            let mut event = Event::new(Category::Operator, name, thread, Nanos(1), Nanos::ZERO);
+            event.flags = Flags::INSTANT;
+            part.add_event(event);
+            part.into_profile().expect("the event's ids are valid")
+        };
+        let nothing = Refusal::NothingToCompare { is_second };
+        for measure in [Measure::SelfTime, Measure::Count] {
+            let verdict = judged_with(changed(3, |_| {}), instants(), five_percent(), measure);
+            assert_eq!(refusal(&verdict), Some(nothing), "{measure:?}");
+        }
+        let momentary = || Timeline::draw(|draw| draw.op("mm", 0));
+        let verdict = judged(profile(1), momentary());
+        assert_eq!(refusal(&verdict), Some(Refusal::NoTime { is_second }));
+        let verdict = judged_with(profile(1), momentary(), five_percent(), Measure::Count);
+        assert_eq!(refusal(&verdict), None);
+    }
+
+    #[test]
+    fn fewer_steps_are_refused_and_more_are_a_doubt() {
+        let steps = |count: u64| {
+            Timeline::draw(|draw| {
+                for step in 0..count {
+                    draw.annotation(&format!("ProfilerStep#{step}"), |draw| draw.op("mm", 10));
+                }
+            })
+        };
+        let fewer = Refusal::FewerSteps {
+            before: 4,
+            after: 3,
+        };
+        assert_eq!(refusal(&judged(steps(4), steps(3))), Some(fewer));
+        assert_eq!(refusal(&judged(steps(4), profile(10))), None);
+        let [before, after] = [steps(3), steps(4)].map(Analysis::build);
+        let diff = Diff::build(&before, &after, DiffOptions::default());
+        let (before, after) = (3, 4);
+        assert_eq!(
+            Doubt::build(&diff, five_percent()),
+            [Doubt::Steps { before, after }]
+        );
+    }
+
+    #[test]
+    fn different_programs_are_refused() {
+        let other = Timeline::draw(|draw| draw.op("softmax", 1));
+        let found = refusal(&judged(profile(10), other));
+        assert_eq!(found, Some(Refusal::NothingInCommon));
+    }
+
+    #[test]
+    fn python_calls_on_one_side_alone_are_refused() {
+        let before = Timeline::draw(|draw| {
+            draw.op("mm", 10);
+            draw.event(Category::PythonFunction, "f", |draw| draw.idle(90));
+        });
+        let [before, after] = [before, profile(10)].map(Analysis::build);
+        let options = DiffOptions {
+            python_functions: true,
+            ..DiffOptions::default()
+        };
+        let diff = Diff::build(&before, &after, options);
+        let verdict = Verdict::build(&diff, five_percent());
+        assert_eq!(refusal(&verdict), Some(Refusal::NoPythonCalls));
     }
 }

@@ -10,8 +10,7 @@ use std::path::Path;
 use mindprof_analyze::Analysis;
 use mindprof_report::visible;
 use mindprof_trace::{
-    FileError, ReadOptions, Reading, Repairs, Result, UnknownArgs, read_trace_file_with,
-    read_trace_from,
+    FileError, ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
 };
 
 use mindprof_formats::counted;
@@ -62,14 +61,9 @@ fn read_known(path: &Path, limits: ReadLimits) -> Result<Reading> {
 
 /// Reads and analyzes a trace, and prints warnings.
 pub(crate) fn read_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
-    read_repaired(path, limits).map(|(analysis, _)| analysis)
-}
-
-/// Reads and analyzes a trace, prints warnings, and also returns the repairs.
-pub(crate) fn read_repaired(path: &Path, limits: ReadLimits) -> Result<(Analysis, Repairs)> {
     let reading = read_known(path, limits)?;
     let _busy = Busy::new("analyzing events".into());
-    Ok((Analysis::build(reading.profile), reading.repairs))
+    Ok(Analysis::build(reading.profile))
 }
 
 /// Reads a trace without printing warnings, for commands whose result includes them.

@@ -44,7 +44,8 @@ impl From<Part> for ProfileBuilder {
 
 impl ProfileBuilder {
     /// Adds a part. Its strings, inputs, stacks and threads get ids of the whole, its times count
-    /// from the earlier of the two time zeros, and its metadata adds keys that are not set yet.
+    /// from the earlier of the two time zeros, and its metadata adds keys that are not set yet. Damage
+    /// adds up.
     ///
     /// ```text
     /// CPU      |==================|          reference 100, times 0..100: 60..160 of the whole

@@ -26,6 +26,7 @@
 
 mod builder;
 mod columns;
+mod damage;
 mod device;
 mod device_events;
 mod dtype;
@@ -60,6 +61,7 @@ mod word_sink;
 pub use builder::{Kinship, ProfileBuilder};
 use columns::SplitU64Column;
 pub use columns::{LinkColumns, PackedTexts, PatternId, TextTemplate};
+pub use damage::Damage;
 pub use device::{DeviceKind, MemorySide};
 pub use device_events::DeviceEvent;
 pub use dtype::DType;

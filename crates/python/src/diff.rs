@@ -2,11 +2,12 @@
 
 use mindprof_analyze::Sums;
 use mindprof_answers::{
-    Change, Condition, Diff as Difference, DiffOptions, FailOn, Limit, Measure, Verdict, Whole,
+    Change, Diff as Difference, DiffOptions, Doubt, FailOn, Incomplete, Limit, Measure, Verdict,
+    Whole,
 };
 use mindprof_formats::{change_state, diff_json, measure_name};
 use mindprof_model::DeviceKind;
-use mindprof_report::{DiffLayout, diff_text, verdict_text};
+use mindprof_report::{DiffLayout, diff_text, doubt_text, verdict_text};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -17,11 +18,13 @@ use crate::error::Error;
 use crate::names::device_name;
 use crate::profile::Profile;
 
+/// A verdict: the outcome, a sentence about it, the judged growth, and doubts.
+type Judged = (&'static str, Option<String>, Option<f64>, Vec<String>);
+
 /// The changes between two profiles. A row becomes a Python object only when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Diff {
     diff: Difference,
-    conditions: [Condition; 2],
 }
 
 /// Compares two profiles.
@@ -50,11 +53,10 @@ pub(crate) fn diff_profiles(
         measure,
     };
     let (before, after) = (&*before, &*after);
-    let conditions = [before.condition(), after.condition()];
     py.enter(move || {
         let (before, after) = (before.analyzed(), after.analyzed());
         let diff = Difference::build(&before.analysis, &after.analysis, options);
-        Ok::<_, Error>(Diff { diff, conditions })
+        Ok::<_, Error>(Diff { diff })
     })
 }
 
@@ -85,12 +87,9 @@ impl Diff {
     }
 
     /// Judges the growth against a limit. Returns the outcome (`within`, `exceeded` or `refused`),
-    /// a sentence about it, and the judged growth, which is None if the comparison is refused.
-    fn verdict(
-        &self,
-        share: f64,
-        fail_on: &str,
-    ) -> PyResult<(&'static str, Option<String>, Option<f64>)> {
+    /// a sentence about it, the judged growth, which is None if the comparison is refused, and
+    /// sentences about differences other than speed.
+    fn verdict(&self, share: f64, fail_on: &str, allow_incomplete: bool) -> PyResult<Judged> {
         let fail_on = match fail_on {
             "total" => FailOn::Total,
             "row" => FailOn::Row,
@@ -99,12 +98,26 @@ impl Diff {
                 return Err(PyValueError::new_err(message));
             }
         };
-        let limit = Limit { share, fail_on };
-        let verdict = Verdict::build(&self.diff, self.conditions, limit);
+        let incomplete = if allow_incomplete {
+            Incomplete::Accept
+        } else {
+            Incomplete::Refuse
+        };
+        let limit = Limit {
+            share,
+            fail_on,
+            incomplete,
+        };
+        let verdict = Verdict::build(&self.diff, limit);
         let text = verdict_text(&verdict, limit);
+        let doubts = || {
+            let doubts = Doubt::build(&self.diff, limit).into_iter();
+            let names = ["the first profile", "the second profile"];
+            doubts.map(|doubt| doubt_text(doubt, names)).collect()
+        };
         Ok(match verdict {
-            Verdict::Within { growth, .. } => ("within", text, Some(growth)),
-            Verdict::Exceeded { growth, .. } => ("exceeded", text, Some(growth)),
+            Verdict::Within { growth, .. } => ("within", text, Some(growth), doubts()),
+            Verdict::Exceeded { growth, .. } => ("exceeded", text, Some(growth), doubts()),
             Verdict::Refused(refusal) => {
                 let which = if refusal.is_second() {
                     "second"
@@ -112,7 +125,7 @@ impl Diff {
                     "first"
                 };
                 let text = text.map(|text| format!("the {which} profile {text}"));
-                ("refused", text, None)
+                ("refused", text, None, Vec::new())
             }
         })
     }

@@ -28,7 +28,7 @@ pub(crate) fn load_profile(
         let reading = read_trace_file_with(&path, &options(max_bytes))?;
         Ok::<_, Error>(analyzed(reading))
     })?;
-    Ok((Profile::from_trace(read.0, read.2), read.1))
+    Ok((Profile::from_analyzed(read.0), read.1))
 }
 
 /// Reads a trace from bytes. Returns the profile and the repairs. Error messages call it `name`.
@@ -45,7 +45,7 @@ pub(crate) fn load_bytes(
         let reading = reading.map_err(|error| error.at(Path::new(name)))?;
         Ok::<_, Error>(analyzed(reading))
     })?;
-    Ok((Profile::from_trace(read.0, read.2), read.1))
+    Ok((Profile::from_analyzed(read.0), read.1))
 }
 
 fn options(max_bytes: Option<u64>) -> ReadOptions<'static> {
@@ -55,12 +55,11 @@ fn options(max_bytes: Option<u64>) -> ReadOptions<'static> {
     }
 }
 
-fn analyzed(reading: Reading) -> (Arc<Analyzed>, Vec<Repair>, bool) {
-    let is_damaged = reading.repairs.are_cuts();
+fn analyzed(reading: Reading) -> (Arc<Analyzed>, Vec<Repair>) {
     let repairs = reading.repairs.iter();
     let repairs = repairs.map(|(repair, count, sentence)| (repair.key(), count, sentence));
     let repairs = repairs.collect();
-    (Analyzed::new(reading.profile), repairs, is_damaged)
+    (Analyzed::new(reading.profile), repairs)
 }
 
 /// Returns the metadata of a profile as pairs of a key and a text, which is usually JSON.

@@ -30,13 +30,8 @@ type Recipe<'py, Parts> = (Bound<'py, PyAny>, Parts);
 
 /// Restores a pickled profile.
 #[pyfunction]
-#[pyo3(signature = (trace, is_damaged = false))]
-pub(crate) fn profile_of_trace(
-    py: Python<'_>,
-    trace: &[u8],
-    is_damaged: bool,
-) -> PyResult<Profile> {
-    Ok(Profile::from_trace(read(py, trace)?, is_damaged))
+pub(crate) fn profile_of_trace(py: Python<'_>, trace: &[u8]) -> PyResult<Profile> {
+    Ok(Profile::from_analyzed(read(py, trace)?))
 }
 
 /// Restores a pickled store of events.
@@ -94,13 +89,10 @@ fn write<'py>(py: Python<'py>, analyzed: &Arc<Analyzed>) -> PyResult<Bound<'py, 
 
 #[pymethods]
 impl Profile {
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<Recipe<'py, (Bound<'py, PyBytes>, bool)>> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Recipe<'py, (Bound<'py, PyBytes>,)>> {
         let (py, this) = (slf.py(), slf.get());
         let make = classes(py)?.profile_of_trace.bind(py).clone();
-        let is_damaged = this.condition().is_damaged;
-        Ok((make, (write(py, this.analyzed())?, is_damaged)))
+        Ok((make, (write(py, this.analyzed())?,)))
     }
 
     fn __deepcopy__<'py>(slf: &Bound<'py, Self>, _memo: &Bound<'py, PyDict>) -> Bound<'py, Self> {

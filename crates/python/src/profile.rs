@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::GroupBy;
-use mindprof_answers::Condition;
 use mindprof_record::Capture;
 use mindprof_trace::read_trace_file;
 use pyo3::exceptions::PyValueError;
@@ -24,8 +23,6 @@ pub(crate) struct Profile {
     /// as the profile.
     capture: Mutex<Option<Capture>>,
     analyzed: OnceLock<Arc<Analyzed>>,
-    /// Whether it was read from a trace that was damaged or cut off.
-    is_damaged: bool,
 }
 
 impl Profile {
@@ -33,7 +30,6 @@ impl Profile {
         Self {
             capture: Mutex::new(Some(capture)),
             analyzed: OnceLock::new(),
-            is_damaged: false,
         }
     }
 
@@ -41,22 +37,6 @@ impl Profile {
         Self {
             capture: Mutex::default(),
             analyzed: OnceLock::from(analyzed),
-            is_damaged: false,
-        }
-    }
-
-    /// Wraps a profile that was read from a trace.
-    pub(crate) fn from_trace(analyzed: Arc<Analyzed>, is_damaged: bool) -> Self {
-        Self {
-            is_damaged,
-            ..Self::from_analyzed(analyzed)
-        }
-    }
-
-    /// Returns the condition of the profile. Comparisons refuse damaged profiles.
-    pub(crate) const fn condition(&self) -> Condition {
-        Condition {
-            is_damaged: self.is_damaged,
         }
     }
 

@@ -2,15 +2,14 @@
 //! recorder's keys.
 //!
 //! torch identifies the forward thread of a backward node by a number of its own. A thread
-//! registers its number with the first scope that it opens. There is no lock, so a fork cannot find
-//! one held.
+//! registers its number with the first scope that it opens.
 
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mindprof_record::{ThreadKey, fast_thread_local};
+use mindprof_record::{ThreadKey, ThreadTable, fast_thread_local};
 
 use crate::context::FreeList;
 use crate::names::KnownNames;
@@ -73,8 +72,15 @@ impl ThreadState {
     fn enter_first(&self, symbols: &Symbols) {
         let number = symbols.thread_number();
         self.number.set(number);
-        // Relaxed: number and key are one word, which publishes nothing else.
-        slot(number).store(entry(number, ThreadKey::current()), Ordering::Relaxed);
+        THREADS.enter(number, ThreadKey::current());
+    }
+}
+
+impl Drop for ThreadState {
+    fn drop(&mut self) {
+        if self.number.get() != 0 {
+            THREADS.leave(self.number.get());
+        }
     }
 }
 
@@ -94,26 +100,13 @@ pub(crate) fn with_state<T>(action: impl FnOnce(&ThreadState) -> T) -> Option<T>
     STATE.try_with(action).ok()
 }
 
-/// Thread numbers with their keys. Numbers that share a slot replace each other.
-const SLOTS: usize = 4096;
-static KEYS: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
-
-fn slot(number: u64) -> &'static AtomicU64 {
-    &KEYS[number as usize % SLOTS]
-}
-
-fn entry(number: u64, key: ThreadKey) -> u64 {
-    number << 32 | u64::from(key.to_raw())
-}
+/// torch's thread numbers with the recorder's keys. The memory of slots that no thread uses is never
+/// touched.
+static THREADS: ThreadTable<{ 1 << 20 }> = ThreadTable::new();
 
 /// Returns the key of the thread with torch's number `number`, or [`ThreadKey::NONE`] if it never
 /// opened a scope.
 #[inline]
 pub(crate) fn key_of(number: u64) -> ThreadKey {
-    let found = slot(number).load(Ordering::Relaxed);
-    if found >> 32 == number & u64::from(u32::MAX) {
-        ThreadKey::from_raw(found as u32)
-    } else {
-        ThreadKey::NONE
-    }
+    THREADS.key_of(number)
 }

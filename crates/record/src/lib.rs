@@ -37,6 +37,7 @@ mod fork;
 mod gate;
 mod inputs;
 mod local;
+mod lost;
 mod memory;
 mod name;
 mod nesting;
@@ -53,6 +54,7 @@ mod stack;
 mod storages;
 mod sync;
 mod thread_key;
+mod thread_table;
 
 pub use capture::Capture;
 pub use clock::{TimeAxis, ticks};
@@ -73,6 +75,7 @@ pub use stack::{
     wants_stacks,
 };
 pub use thread_key::ThreadKey;
+pub use thread_table::ThreadTable;
 
 /// The expansion of [`fast_thread_local!`]: not an interface.
 #[doc(hidden)]

@@ -50,5 +50,5 @@ pub use run::{RunOptions, imports_text, run_facts, run_hints};
 pub use table::{
     NO_EVENTS, TABLE_COLUMNS, TableFacts, TableOptions, events_table, table, table_of_rows,
 };
-pub use verdict::{refusal_hint, refusal_text, verdict_text};
+pub use verdict::{doubt_text, refusal_hint, refusal_text, verdict_text};
 pub use visible::{visible, visible_lines};

@@ -1,6 +1,6 @@
 //! The result of reading a trace file.
 
-use mindprof_model::{Part, Profile};
+use mindprof_model::{Damage, Part, Profile};
 
 use crate::error::Result;
 use crate::phase_counts::PhaseCounts;
@@ -39,11 +39,15 @@ pub(crate) struct PartReading {
 }
 
 impl PartReading {
-    /// Builds the profile of the part alone.
+    /// Builds the profile of the part alone. Its metadata keeps the damage of the trace, and of the
+    /// traces that it was written from.
     ///
     /// # Errors
     /// If the part contradicts itself.
-    pub(crate) fn into_reading(self) -> Result<Reading> {
+    pub(crate) fn into_reading(mut self) -> Result<Reading> {
+        let metadata = &mut self.part.metadata;
+        let damage = Damage::read(metadata).and(self.repairs.damage());
+        damage.write(metadata);
         Ok(Reading {
             profile: self.part.into_profile()?,
             repairs: self.repairs,

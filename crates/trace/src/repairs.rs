@@ -1,5 +1,7 @@
 //! The faults that a reader repairs or leaves out, so that a damaged trace still yields a profile.
 
+use mindprof_model::Damage;
+
 /// One kind of fault that a trace can have and still be read.
 ///
 /// Each kind has a stable key for programs and a sentence for people, which is shown as a warning.
@@ -36,11 +38,13 @@ pub enum Repair {
     BadText,
     /// A number of bytes exceeds any machine's memory and became zero.
     AbsurdMemory,
+    /// A number has a form that JSON does not have (`010`, `10.`) and was read by its digits.
+    BadNumber,
 }
 
 impl Repair {
     /// All kinds, in the order in which they are reported.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Truncated,
         Self::DamagedCompression,
         Self::Malformed,
@@ -56,6 +60,7 @@ impl Repair {
         Self::UnmatchedEnd,
         Self::BadText,
         Self::AbsurdMemory,
+        Self::BadNumber,
     ];
 
     /// Returns the stable name of the kind, for programs.
@@ -76,6 +81,7 @@ impl Repair {
             Self::UnmatchedEnd => "unmatched_end",
             Self::BadText => "bad_text",
             Self::AbsurdMemory => "absurd_memory",
+            Self::BadNumber => "bad_number",
         }
     }
 
@@ -149,6 +155,10 @@ impl Repair {
                 "amount of memory exceeds that of any machine and was set to zero",
                 "amounts of memory exceed that of any machine and were set to zero",
             ),
+            Self::BadNumber => (
+                "number is not JSON, such as 010 or 10., and was read by its digits",
+                "numbers are not JSON, such as 010 or 10., and were read by their digits",
+            ),
         }
     }
 }
@@ -162,14 +172,32 @@ pub struct Repairs {
 }
 
 impl Repairs {
-    /// Returns whether the trace was damaged or cut off, so that events may be missing.
-    pub fn are_cuts(&self) -> bool {
-        let cuts = [
-            Repair::Truncated,
-            Repair::DamagedCompression,
-            Repair::Malformed,
-        ];
-        cuts.into_iter().any(|cut| self.count(cut) > 0)
+    /// Returns the damage that these repairs stand for. Texts that were mended, and events that
+    /// cross others, are none: no event and no time is missing.
+    pub fn damage(&self) -> Damage {
+        let mut damage = Damage::default();
+        for repair in Repair::ALL {
+            let count = self.count(repair);
+            match repair {
+                Repair::Truncated | Repair::DamagedCompression | Repair::Malformed => {
+                    damage.cuts += count;
+                }
+                Repair::NotAnEvent
+                | Repair::NoTime
+                | Repair::NotANumber
+                | Repair::NegativeDuration
+                | Repair::NoDuration
+                | Repair::UnmatchedBegin
+                | Repair::UnmatchedEnd
+                | Repair::BadNumber => damage.altered += count,
+                Repair::StringTimestamp
+                | Repair::Crossing
+                | Repair::Shortened
+                | Repair::BadText
+                | Repair::AbsurdMemory => {}
+            }
+        }
+        damage
     }
 
     /// Returns the number of faults of a kind.

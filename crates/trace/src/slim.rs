@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use mindprof_analyze::{Cut, CutReport, Slimmed, slim};
+use mindprof_analyze::{Cut, CutReport, SLIM_KEY, Slimmed, slim};
 use mindprof_model::Profile;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,9 +13,6 @@ use crate::chrome::{EventOrder, TraceOptions, json_value};
 use crate::error::{Error, Result};
 use crate::files::{Compression, Effort, write_compressed};
 use crate::trace_format::TraceFormat;
-
-/// The metadata key under which a trace records what was cut from it.
-pub const SLIM_KEY: &str = "mindprof_slim";
 
 /// The largest number of sizes to try. File size is nearly linear in the number of events, so a few
 /// tries suffice.

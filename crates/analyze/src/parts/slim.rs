@@ -17,6 +17,9 @@ mod tests;
 
 pub use cut::{Cut, CutReport};
 
+/// The metadata key under which a trace records what was cut from it.
+pub const SLIM_KEY: &str = "mindprof_slim";
+
 /// A profile that was cut, and the report of what was removed.
 ///
 /// [`slim`] returns it. The report is part of the result, so that a caller can show that the smaller

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mindprof_answers::{Condition, Diff, DiffOptions, FailOn, Limit, Measure, Verdict};
+use mindprof_answers::{Diff, DiffOptions, Doubt, FailOn, Incomplete, Limit, Measure, Verdict};
 use mindprof_formats::diff_json;
-use mindprof_report::{DiffLayout, diff_text, refusal_hint, refusal_text, verdict_text};
+use mindprof_report::{
+    DiffLayout, diff_text, doubt_text, refusal_hint, refusal_text, verdict_text,
+};
 
 use crate::failure::{Outcome, advised};
-use crate::input::{ReadLimits, read_repaired};
+use crate::input::{ReadLimits, read_analysis};
 use crate::output::{print, print_line, tell};
 use crate::terminal::terminal_width;
 use crate::units::{self, Percent};
@@ -17,7 +19,7 @@ const EXAMPLE: &str = "\
 Example:
   mindprof diff before.json.gz after.json.gz --fail-over 5%
 
-Exit codes: 0 within the limit, 1 over the limit, 2 failure or usage error";
+Exit codes: 0 within the limit, 1 over the limit, 2 cannot be judged, failure or usage error";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
@@ -60,6 +62,11 @@ pub(crate) struct DiffArgs {
         requires = "fail_over"
     )]
     fail_on: FailOnArg,
+
+    /// Judge incomplete traces too: lost events, damaged files, cuts of `slim`, fewer steps or ranks
+    /// in B.
+    #[arg(long, requires = "fail_over")]
+    allow_incomplete: bool,
 
     /// Compare Python functions too; always on if neither trace has operators.
     #[arg(long)]
@@ -162,8 +169,8 @@ impl DiffArgs {
 
 /// Prints the comparison, and applies the limit of `--fail-over` if there is one.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let (before, of_before) = read_repaired(&args.before, args.limits)?;
-    let (after, of_after) = read_repaired(&args.after, args.limits)?;
+    let before = read_analysis(&args.before, args.limits)?;
+    let after = read_analysis(&args.after, args.limits)?;
     let diff = Diff::build(&before, &after, args.options());
     if diff.python_functions && !args.include_python_functions {
         tell("no operators in the traces: comparing Python functions");
@@ -179,11 +186,13 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     let limit = Limit {
         share: asked.part,
         fail_on: args.fail_on.into(),
+        incomplete: if args.allow_incomplete {
+            Incomplete::Accept
+        } else {
+            Incomplete::Refuse
+        },
     };
-    let conditions = [&of_before, &of_after].map(|repairs| Condition {
-        is_damaged: repairs.are_cuts(),
-    });
-    let verdict = Verdict::build(&diff, conditions, limit);
+    let verdict = Verdict::build(&diff, limit);
     if let Verdict::Refused(refusal) = verdict {
         let trace = if refusal.is_second() {
             &args.after
@@ -195,6 +204,11 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
     }
     if let Some(warning) = asked.doubt() {
         tell(&warning);
+    }
+    let names = [&args.before, &args.after].map(|path| path.display().to_string());
+    for doubt in Doubt::build(&diff, limit) {
+        let names = names.each_ref().map(String::as_str);
+        tell(&format!("warning: {}", doubt_text(doubt, names)));
     }
     let Some(exceeded) = verdict_text(&verdict, limit) else {
         return Ok(Outcome::Fine);

@@ -193,6 +193,145 @@ fn an_empty_or_truncated_trace_is_not_judged() {
     }
 }
 
+/// Writes a trace with these events and top-level keys.
+fn write_events(path: &Path, events: &[serde_json::Value], facts: &serde_json::Value) {
+    let mut trace = facts.clone();
+    trace["traceEvents"] = events.into();
+    fs::write(path, trace.to_string()).unwrap();
+}
+
+fn event(category: &str, phase: &str, duration: u64) -> serde_json::Value {
+    serde_json::json!({
+        "ph": phase, "cat": category, "name": "mm", "pid": 1, "tid": 2, "ts": 10, "dur": duration,
+    })
+}
+
+#[test]
+fn a_trace_that_leaves_nothing_to_compare_is_not_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let [before, after] = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    let none = serde_json::json!({});
+    write_events(&before, &[event("cpu_op", "X", 100)], &none);
+    for (category, phase, what) in [
+        ("cpu_op", "i", "has no operators, ranges or device work"),
+        ("cuda_sync", "X", "has no operators, ranges or device work"),
+        ("cpu_op", "X", "has no event with a duration"),
+    ] {
+        write_events(&after, &[event(category, phase, 0)], &none);
+        for limit in [
+            &["--fail-over", "5%"][..],
+            &["--fail-over", "5%", "--allow-incomplete"],
+        ] {
+            for (first, second) in [(&before, &after), (&after, &before)] {
+                let run = diff(first, second, limit);
+                assert_eq!(run.code, Some(2), "{category} {phase}: {}", run.stderr);
+                let error = format!("error: {}: {what}: it cannot", after.display());
+                assert!(run.stderr.contains(&error), "{}", run.stderr);
+            }
+        }
+        // Without a limit there is nothing to judge.
+        assert_eq!(diff(&before, &after, &[]).code, Some(0));
+    }
+    let other = folder.path().join("c.json");
+    write_trace(&other, &[("softmax", 1)]);
+    let run = diff(&before, &other, &["--fail-over", "5%"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("has no row in common with the first"));
+}
+
+#[test]
+fn an_incomplete_trace_is_judged_only_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let [before, after] = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    let events = [event("cpu_op", "X", 100), event("cpu_op", "X", 50)];
+    write_events(&before, &events, &serde_json::json!({}));
+    for (facts, what) in [
+        (
+            serde_json::json!({ "mindprof": { "lost": { "budget": 48 } } }),
+            "lost 48 events, 96.0% of all",
+        ),
+        (
+            serde_json::json!({ "mindprof": { "lost": { "workers": 1 } } }),
+            "lacks the recording of a worker or of torch's collector",
+        ),
+        (
+            serde_json::json!({ "mindprof_damage": { "cuts": 1, "altered": 0 } }),
+            "is damaged or cut off",
+        ),
+        (
+            serde_json::json!({ "mindprof_slim": { "events": 9, "kept": 2, "clipped": 0 } }),
+            "was cut by `mindprof slim` to 2 of 9 events",
+        ),
+    ] {
+        write_events(&after, &events, &facts);
+        for (first, second) in [(&before, &after), (&after, &before)] {
+            let run = diff(first, second, &["--fail-over", "5%"]);
+            assert_eq!(run.code, Some(2), "{what}: {}", run.stderr);
+            let (name, line) = (after.display(), "it cannot be judged against a limit");
+            let error = format!("error: {name}: {what}: {line}\nhint: ");
+            assert!(run.stderr.contains(&error), "{}", run.stderr);
+            assert!(run.stderr.contains("--allow-incomplete"), "{}", run.stderr);
+            let run = diff(first, second, &["--fail-over", "5%", "--allow-incomplete"]);
+            assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
+            assert_eq!(run.stderr, format!("warning: {name} {what}\n"));
+        }
+    }
+    let run = diff(&before, &before, &["--allow-incomplete"]);
+    assert_eq!(run.code, Some(2), "it needs a limit");
+}
+
+#[test]
+fn a_trace_that_was_cut_or_repaired_remembers_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let whole = golden_of("mlp-full", "trace.json.gz");
+    let slim = path("slim.json");
+    let done = run([
+        Path::new("slim"),
+        &whole,
+        &slim,
+        Path::new("--min-duration"),
+        Path::new("50us"),
+    ]);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let run_diff = diff(&whole, &slim, &["--fail-over", "5%"]);
+    assert_eq!(run_diff.code, Some(2), "{}", run_diff.stderr);
+    let (before, after) = pair(folder.path());
+    let text = fs::read_to_string(&after).unwrap();
+    let (cut, first, second) = (path("cut.json"), path("once.json"), path("twice.json"));
+    fs::write(&cut, &text[..text.len() - 40]).unwrap();
+    for (from, to) in [(&cut, &first), (&first, &second)] {
+        let done = run([Path::new("convert"), from, to]);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+    }
+    let verified = run([Path::new("verify"), &second]);
+    assert_eq!(
+        verified.code,
+        Some(0),
+        "its text has no faults: {}",
+        verified.stdout
+    );
+    let run_diff = diff(&before, &second, &["--fail-over", "5%"]);
+    assert_eq!(run_diff.code, Some(2), "{}", run_diff.stderr);
+    assert!(run_diff.stderr.contains("is damaged or cut off"));
+}
+
+#[test]
+fn options_that_differ_are_warnings_beside_the_verdict() {
+    let folder = tempfile::tempdir().unwrap();
+    let [before, after] = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    let mut shaped = event("cpu_op", "X", 100);
+    shaped["args"] = serde_json::json!({ "Input Dims": [[2, 3]], "Input type": ["float"] });
+    let facts = serde_json::json!({});
+    write_events(&before, &[event("cpu_op", "X", 100)], &facts);
+    write_events(&after, &[shaped], &facts);
+    let run = diff(&before, &after, &["--fail-over", "5%"]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let after = after.display();
+    let warning = "input shapes, and recording them takes time\n";
+    assert_eq!(run.stderr, format!("warning: only {after} has {warning}"));
+}
+
 #[test]
 fn a_trace_that_lacks_the_devices_of_the_first_is_not_judged() {
     let (with, without) = (

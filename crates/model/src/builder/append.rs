@@ -4,8 +4,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Kinship, ProfileBuilder};
 use crate::{
-    Event, EventBatch, ForwardThread, InputsId, LinkColumns, Links, Nanos, Part, PassthroughArgs,
-    PassthroughKind, StackId, StorageLists, StringId, Thread, ThreadId,
+    Damage, Event, EventBatch, ForwardThread, InputsId, LinkColumns, Links, Nanos, Part,
+    PassthroughArgs, PassthroughKind, StackId, StorageLists, StringId, Thread, ThreadId,
 };
 
 /// Appends one part to the whole. It works out all translations first, then moves the data over.
@@ -92,6 +92,8 @@ impl<'a> Appender<'a> {
             later,
         );
         whole.loss.merge(&part.loss);
+        let damage = Damage::read(&whole.metadata).and(Damage::read(&part.metadata));
+        damage.write(&mut whole.metadata);
         for (key, value) in part.metadata.iter() {
             if whole.metadata.get(key).is_none() {
                 whole.metadata.set(key, value);

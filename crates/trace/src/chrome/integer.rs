@@ -26,6 +26,7 @@ pub(super) fn integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
 /// Returns whether a JSON value is an integer of any size.
 pub(super) fn is_integer(raw: &[u8]) -> bool {
     let digits = raw.strip_prefix(b"-").unwrap_or(raw);
+    let digits = without_point(digits);
     !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
 }
 
@@ -34,6 +35,7 @@ fn longer_integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
         Some(rest) => (true, rest),
         None => (false, raw),
     };
+    let digits = without_point(digits);
     if digits.is_empty() || digits.len() > 20 {
         return None;
     }
@@ -46,6 +48,11 @@ fn longer_integer_of<T: TryFrom<i128>>(raw: &[u8]) -> Option<T> {
     T::try_from(if is_negative { -magnitude } else { magnitude }).ok()
 }
 
+/// Returns digits without a point behind them, which is not JSON and counts as a repair.
+fn without_point(digits: &[u8]) -> &[u8] {
+    digits.strip_suffix(b".").unwrap_or(digits)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +63,10 @@ mod tests {
         assert_eq!(integer_of::<u64>(b"18446744073709551616"), None);
         assert_eq!(integer_of(b"-9223372036854775808"), Some(i64::MIN));
         assert_eq!(integer_of::<u32>(b"-1"), None);
+        assert_eq!(
+            (integer_of(b"010"), integer_of(b"10.")),
+            (Some(10), Some(10))
+        );
         for text in ["", "-", "1.0", "1e3", "x", "\"1\"", "999999999999999999999"] {
             assert_eq!(integer_of::<i64>(text.as_bytes()), None, "{text}");
         }

@@ -79,14 +79,22 @@ fn create_named(target: &Path) -> io::Result<NamedTempFile> {
     })
 }
 
+/// The longest name that becomes a part of a temporary name. Names have at most 255 bytes, and the
+/// rest takes 13.
+const LONGEST_NAME: usize = 240;
+
 /// Calls `make` with names `.NAME.XXXXXX.part` beside `target`, until one is not in use.
 fn make_beside<F>(
     target: &Path,
     make: impl FnMut(&Path) -> io::Result<F>,
 ) -> io::Result<NamedTempFile<F>> {
     let mut prefix = OsString::from(".");
-    prefix.push(target.file_name().unwrap_or_default());
-    prefix.push(".");
+    let name = target.file_name().unwrap_or_default();
+    // A longer name would leave no room for the rest.
+    if name.len() <= LONGEST_NAME {
+        prefix.push(name);
+        prefix.push(".");
+    }
     let mut builder = Builder::new();
     builder.prefix(&prefix).suffix(".part");
     builder.make_in(folder(target), make)
@@ -191,6 +199,20 @@ mod tests {
         assert_eq!(Path::new(name).extension(), Some("part".as_ref()));
         drop(part);
         assert!(names(place.path()).is_empty());
+    }
+
+    #[test]
+    fn a_file_with_the_longest_name_can_be_replaced() {
+        let place = tempfile::tempdir().unwrap();
+        let target = place.path().join("n".repeat(255));
+        for text in [&b"old"[..], b"new"] {
+            let part = PartFile::create(&target).unwrap();
+            part.file().write_all(text).unwrap();
+            part.publish(&target).unwrap();
+            assert_eq!(fs::read(&target).unwrap(), text);
+        }
+        write_named(&target).publish(&target).unwrap();
+        assert_eq!(names(place.path()).len(), 1);
     }
 
     #[cfg(unix)]

@@ -3,7 +3,7 @@
 //! It accepts all of JSON and, inside values that are only skipped, slightly more.
 
 use super::PrefixText;
-use super::digits::{digits_in, thousandths};
+use super::digits::{digits_in, is_number, thousandths};
 use super::value_end::{IS_WORD, container_end, plain_number, string_end, word_end};
 
 /// The reason why a cursor cannot continue.
@@ -27,11 +27,17 @@ pub(crate) type Scan<T> = Result<T, Stop>;
 pub(crate) struct Cursor<'w> {
     bytes: &'w [u8],
     at: usize,
+    /// The number of values passed that are digits, but no JSON: `010` and `10.`.
+    bad_numbers: u64,
 }
 
 impl<'w> Cursor<'w> {
     pub(crate) const fn new(bytes: &'w [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self {
+            bytes,
+            at: 0,
+            bad_numbers: 0,
+        }
     }
 
     /// Returns the position in the window.
@@ -47,6 +53,12 @@ impl<'w> Cursor<'w> {
     /// Returns all text passed so far.
     pub(crate) fn passed(&self) -> &'w [u8] {
         &self.bytes[..self.at]
+    }
+
+    /// Returns how many values were numbers in a form that JSON does not have, and forgets them.
+    /// Values inside containers that are skipped as a whole are not looked at.
+    pub(crate) fn take_bad_numbers(&mut self) -> u64 {
+        std::mem::take(&mut self.bad_numbers)
     }
 
     /// Moves back to an earlier position.
@@ -136,6 +148,7 @@ impl<'w> Cursor<'w> {
             && !IS_WORD[usize::from(*behind)]
         {
             self.at += length;
+            self.bad_numbers += u64::from(rest[0] == b'0' && length > 1);
             return Ok(number);
         }
         self.longer_value()
@@ -146,7 +159,9 @@ impl<'w> Cursor<'w> {
             Some(length) => {
                 let begin = self.at;
                 self.at += length;
-                Ok(&self.bytes[begin..self.at])
+                let number = &self.bytes[begin..self.at];
+                self.bad_numbers += u64::from(is_bad_number(number));
+                Ok(number)
             }
             None => self.any_value(),
         }
@@ -174,8 +189,18 @@ impl<'w> Cursor<'w> {
             _ => return Err(Stop::Bad("expected a value")),
         }
         .ok_or(Stop::More)?;
-        Ok(&self.bytes[begin..self.at])
+        let value = &self.bytes[begin..self.at];
+        if matches!(first, b'-' | b'0'..=b'9') {
+            self.bad_numbers += u64::from(is_bad_number(value));
+        }
+        Ok(value)
     }
+}
+
+/// Returns whether a text consists of the characters of numbers, but is not a JSON number.
+fn is_bad_number(text: &[u8]) -> bool {
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e' | b'E');
+    !is_number(text) && text.iter().all(is_of_number)
 }
 
 /// Compares two texts. Most are short, so that a call to `memcmp` would cost more than the
@@ -227,6 +252,32 @@ mod tests {
         ] {
             assert_eq!(value_of(text), Ok(value));
         }
+    }
+
+    #[test]
+    fn numbers_that_are_no_json_are_counted() {
+        for (text, count) in [
+            ("10,", 0),
+            ("0,", 0),
+            ("-0.5e+10,", 0),
+            ("0.25,                              ", 0),
+            ("NaN,", 0),
+            ("-Infinity,", 0),
+            ("010,", 1),
+            ("010,                               ", 1),
+            ("10.,                               ", 1),
+            ("-01.5,", 1),
+            ("1.e5,", 1),
+            ("1e,", 1),
+            ("00000000000000000001,              ", 1),
+        ] {
+            let mut cursor = Cursor::new(text.as_bytes());
+            assert_eq!(cursor.value().map(<[u8]>::len), Ok(text.find(',').unwrap()));
+            assert_eq!(cursor.take_bad_numbers(), count, "{text}");
+            assert_eq!(cursor.take_bad_numbers(), 0);
+        }
+        let mut cursor = Cursor::new(b"010.5,                                ");
+        assert_eq!(cursor.thousandths(), None);
     }
 
     #[test]

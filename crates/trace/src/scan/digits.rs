@@ -41,6 +41,37 @@ pub(super) fn digits_in(text: &[u8]) -> Option<usize> {
     (8..64).contains(&bits).then_some((bits / 8) as usize)
 }
 
+/// Returns whether a text is a JSON number: no superfluous zeros in front, and digits on both sides
+/// of the point.
+pub(super) fn is_number(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let Some((whole, text)) = leading_digits(text) else {
+        return false;
+    };
+    if whole.len() > 1 && whole[0] == b'0' {
+        return false;
+    }
+    let text = match text.strip_prefix(b".").map(leading_digits) {
+        Some(Some((_, rest))) => rest,
+        Some(None) => return false,
+        None => text,
+    };
+    match text {
+        [] => true,
+        [b'e' | b'E', b'-' | b'+', exponent @ ..] | [b'e' | b'E', exponent @ ..] => {
+            leading_digits(exponent).is_some_and(|(_, rest)| rest.is_empty())
+        }
+        _ => false,
+    }
+}
+
+/// Splits a text behind its leading digits. `None` if it has none.
+fn leading_digits(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit());
+    let end = end.unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
 /// A number parsed from the start of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Thousandths {
@@ -63,7 +94,8 @@ pub(super) fn thousandths(text: &[u8]) -> Option<Thousandths> {
         whole = whole * TENS[count] + next;
         length += count;
     }
-    if !(1..16).contains(&length) {
+    // A number with a superfluous zero in front is no JSON and takes the slow path.
+    if !(1..16).contains(&length) || (near[0] == b'0' && length > 1) {
         return None;
     }
     let mut value = whole * 1000;

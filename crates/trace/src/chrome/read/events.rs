@@ -112,6 +112,10 @@ impl Events {
     ) -> Result<(), Stop> {
         let begin = cursor.at();
         self.scanner.scan(cursor, event)?;
+        let bad_numbers = cursor.take_bad_numbers();
+        if bad_numbers > 0 {
+            self.collector.repairs.add(Repair::BadNumber, bad_numbers);
+        }
         if event.phase == 0 {
             if self.expected != Expected::Anything {
                 self.pass_stranger(begin);

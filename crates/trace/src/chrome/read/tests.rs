@@ -269,6 +269,18 @@ fn whole_microseconds_are_rounded_times() {
 }
 
 #[test]
+fn numbers_that_are_no_json_are_read_by_their_digits() {
+    const OTHER: &str = r#"{"ph": "X", "name": "b", "ts": 20, "dur": 1}"#;
+    for (number, count) in [("10", 0), ("010", 1), ("10.", 1), ("0010.", 1)] {
+        let text = format!(r#"[{{"ph": "X", "name": "a", "ts": 1, "dur": {number}}}, {OTHER}]"#);
+        let reading = reading(text.as_bytes());
+        let expected = [("bad_number", count)].into_iter().filter(|_| count > 0);
+        assert_eq!(told(&reading), expected.collect::<Vec<_>>(), "{text}");
+        assert_eq!(times(&reading), [("a", 0, 10_000), ("b", 19_000, 1000)]);
+    }
+}
+
+#[test]
 fn the_array_may_stay_open() {
     const EVENT: &str = r#"{"ph": "X", "name": "a", "ts": 1, "dur": 1}"#;
     for behind in ["", " \n", ",\n", "]"] {
