@@ -10,7 +10,7 @@ use mindprof_record::{InputsRewriter, wants_storages};
 
 use crate::ivalue::Value;
 use crate::layout::{Layout, Tags};
-use crate::tensor::{TensorFacts, Tensors, storage_address};
+use crate::tensor::{TensorFacts, Tensors, identity, storage_address};
 
 /// Longer lists of numbers are not recorded.
 const LONGEST_LIST: usize = 30;
@@ -39,6 +39,66 @@ pub(crate) unsafe fn write(
             _ => write_seldom(value, tags, inputs),
         }
     }
+    if wants_storages() {
+        // SAFETY: the caller guarantees live values.
+        unsafe { write_identities(values, tensors, layout, inputs) };
+    }
+}
+
+/// Writes the identities of the tensors whose storages were written, in the same order.
+///
+/// # Safety
+/// The values are live values of torch's.
+unsafe fn write_identities(
+    values: &[Value],
+    tensors: &Tensors,
+    layout: &Layout,
+    inputs: &mut InputsRewriter<'_>,
+) {
+    let mut begun = Begun(false);
+    for value in values {
+        // SAFETY: the tags identify tensors and lists, which the caller keeps alive, and the
+        // element type of a list identifies tensors.
+        unsafe {
+            if value.tag == layout.tags.tensor {
+                write_identity(value, tensors, &mut begun, inputs);
+            } else if value.tag == layout.tags.list {
+                let (items, element_type) = value.list(layout);
+                if element_type == layout.tensor_type {
+                    for item in items {
+                        write_identity(item, tensors, &mut begun, inputs);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether an identity was written. A list without tensors has no identities, not even their begin.
+struct Begun(bool);
+
+/// # Safety
+/// The value is a live tensor.
+#[inline]
+unsafe fn write_identity(
+    value: &Value,
+    tensors: &Tensors,
+    begun: &mut Begun,
+    inputs: &mut InputsRewriter<'_>,
+) {
+    if value.payload == tensors.symbols.undefined || value.payload == 0 {
+        return;
+    }
+    // SAFETY: the caller guarantees a live tensor, and it is not undefined.
+    let Some(facts) = (unsafe { TensorFacts::of(value, tensors) }) else {
+        return;
+    };
+    if !begun.0 {
+        inputs.begin_identities();
+        begun.0 = true;
+    }
+    // SAFETY: as above.
+    inputs.identity(unsafe { identity(value, &facts, tensors) });
 }
 
 /// # Safety
