@@ -154,7 +154,8 @@ fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {
+/// Returns whether the class of `value` is one of torch's tensor classes.
+pub(crate) fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {
     let classes = TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner);
     classes.iter().any(|class| value.get_type().is(class))
 }

@@ -9,6 +9,7 @@
 mod callbacks;
 mod context;
 mod error;
+mod held_tensors;
 mod inputs;
 mod ivalue;
 mod kineto;
@@ -37,6 +38,7 @@ mod tests;
 mod threads;
 
 pub use error::{Error, Result};
+pub use held_tensors::HeldTensor;
 pub use kineto::ResultInMemory;
 pub use kineto_inputs::KnownValue;
 pub use layout::Layout;

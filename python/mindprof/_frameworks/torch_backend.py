@@ -157,8 +157,19 @@ def _try_out(torch: ModuleType) -> Trial:
         return Trial(Backend("off", reason), reports_memory=False)
     _core.name_module_calls(torch.nn.Module.__call__)
     _core.name_torch_tensors([torch.Tensor, torch.nn.Parameter])
+    _name_for_event_tree(torch)
     observer = Backend("observer", "its layout was probed and is as expected")
     return Trial(observer, _try_memory(torch))
+
+
+def _name_for_event_tree(torch: ModuleType) -> None:
+    """Tells the engine how to find the tensors of modules and optimizers, for event trees."""
+    address = vars(torch._C.TensorBase).get("_cdata")
+    if address is not None:
+        _core.name_tensor_address(address)
+    step = getattr(torch.optim.Optimizer, "_optimizer_step_code", None)
+    if hasattr(step, "__code__"):
+        _core.name_optimizer_steps(step)
 
 
 def _try_memory(torch: ModuleType) -> bool:
