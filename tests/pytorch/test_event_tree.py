@@ -267,7 +267,7 @@ def test_torchs_memory_profile_says_the_same(make: Callable[[], Callable[[], Any
 
 def test_torch_plots_the_memory() -> None:
     prof = recorded(mindprof.profile, training, **ALL)
-    assert "Active Memory Timeline" in profile_plot(prof, torch.device("cpu"))
+    assert "Active Memory Timeline" in profile_plot(prof)
 
 
 def test_torchs_own_export_of_the_timeline_works(tmp_path: Any) -> None:

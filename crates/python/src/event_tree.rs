@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use mindprof_analyze::{CallTree, Item, NodeTensors, SeenTensor, TensorNumbers, event_number};
 use mindprof_model::{
-    Category, DType, Event, EventId, Flags, Input, InputsIter, MEMORY_EVENT, StackId,
-    TensorIdentity,
+    Category, DType, Event, EventId, Flags, Input, InputsIter, MEMORY_EVENT, TensorIdentity,
 };
 use mindprof_pytorch::HeldTensor;
 use pyo3::exceptions::PyIndexError;
@@ -32,6 +31,9 @@ mod kind {
     pub(super) const NATIVE_CALL: u8 = 6;
     pub(super) const COLLECTED: u8 = 7;
 }
+
+/// The begin of the names of C functions.
+const BUILT_IN: &str = "<built-in ";
 
 /// A tensor: C++ name of the dtype, sizes, strides, address of the storage, address of the object,
 /// device, layout, number of the storage and number of the tensor. Addresses and what follows are
@@ -164,7 +166,7 @@ impl EventTree {
             return Ok(kind::ALLOCATION);
         };
         Ok(match event.category {
-            Category::PythonFunction if self.name_of(event).starts_with("<built-in ") => {
+            Category::PythonFunction if self.name_of(event).starts_with(BUILT_IN) => {
                 kind::NATIVE_CALL
             }
             Category::PythonFunction => kind::CALL,
@@ -201,7 +203,12 @@ impl EventTree {
                 let is_call = event.category == Category::PythonFunction;
                 let end = (!is_unfinished || is_call).then(|| reference + event.end().0);
                 let thread = analysis.thread_number(id);
-                (reference + event.start.0, end, thread, event_number(analysis, id))
+                (
+                    reference + event.start.0,
+                    end,
+                    thread,
+                    event_number(analysis, id),
+                )
             }
         })
     }
@@ -257,12 +264,26 @@ impl EventTree {
     fn allocation(
         &self,
         node: usize,
-    ) -> PyResult<(u64, i64, u64, u64, &'static str, i16, Option<u32>, Option<u32>)> {
+    ) -> PyResult<(
+        u64,
+        i64,
+        u64,
+        u64,
+        &'static str,
+        i16,
+        Option<u32>,
+        Option<u32>,
+    )> {
         self.check(node)?;
         let Item::Memory(record) = self.tree.item(node) else {
             return Err(PyIndexError::new_err("the node is not a memory record"));
         };
-        let record = self.analyzed.analysis.profile().memory().at(record as usize);
+        let record = self
+            .analyzed
+            .analysis
+            .profile()
+            .memory()
+            .at(record as usize);
         let numbers = self.tensors.of(node).first().copied().unwrap_or_default();
         Ok((
             record.address,
@@ -276,21 +297,22 @@ impl EventTree {
         ))
     }
 
-    /// Returns the place that a Python call was made at, as the innermost frame of its stack names
-    /// it: a line, or a module. `None` if it is unknown.
+    /// Returns the place that a Python call was made at, as the innermost frame of its stack that is
+    /// not a C function names it: a line, or a module. `None` if it is unknown.
     fn caller(&self, node: usize) -> PyResult<Option<&str>> {
         let (_, event) = self.event_of(node)?;
         let profile = self.analyzed.analysis.profile();
-        let frame = match event.stack {
-            StackId::NONE => None,
-            stack => profile.stacks().node(stack),
-        };
-        Ok(frame.map(|(_, name)| profile.strings().text(name)))
+        let frames = profile.stacks().frames(event.stack);
+        let mut frames = frames.map(|name| profile.strings().text(name));
+        Ok(frames.find(|name| !name.starts_with(BUILT_IN)))
     }
 
     /// Returns the module that a Python call is of: its address, the address and the name of its
     /// class, and its parameters. They are `None` if they were not recorded.
-    fn module(&self, node: usize) -> PyResult<Option<(usize, usize, String, Option<Vec<Parameter>>)>> {
+    fn module(
+        &self,
+        node: usize,
+    ) -> PyResult<Option<(usize, usize, String, Option<Vec<Parameter>>)>> {
         self.check(node)?;
         let Some(held) = self.held.get(&node) else {
             return Ok(None);
@@ -362,9 +384,7 @@ impl EventTree {
 
     fn parameters(&self, held: &Held) -> Vec<Parameter> {
         let mut numbers = self.tensors.of(held.first).iter().copied();
-        let mut next = |tensor: &HeldTensor| {
-            tensor_of(tensor, numbers.next().unwrap_or_default())
-        };
+        let mut next = |tensor: &HeldTensor| tensor_of(tensor, numbers.next().unwrap_or_default());
         let parameters = held.holder.parameters().iter();
         parameters
             .map(|parameter| {
@@ -379,11 +399,7 @@ impl EventTree {
 }
 
 /// Finds the module or optimizer of each Python call that has one.
-fn find_holders(
-    analyzed: &Analyzed,
-    tree: &CallTree,
-    holders: &Holders,
-) -> FxHashMap<usize, Held> {
+fn find_holders(analyzed: &Analyzed, tree: &CallTree, holders: &Holders) -> FxHashMap<usize, Held> {
     let mut found = FxHashMap::default();
     if holders.modules.is_empty() && holders.steps.is_empty() {
         return found;

@@ -98,7 +98,12 @@ struct Seen {
 }
 
 /// Notes a module at its first call. `name` is that of its calls, `function` calls it.
-pub(crate) fn see_module(module: &Bound<'_, PyAny>, class_name: &str, name: &str, function: String) {
+pub(crate) fn see_module(
+    module: &Bound<'_, PyAny>,
+    class_name: &str,
+    name: &str,
+    function: String,
+) {
     let parameters = wants_held_tensors().then(|| {
         // Unknown kinds of modules have no parameters here: profiling must not make a program fail.
         parameters_of(module).unwrap_or_default()
@@ -135,7 +140,10 @@ pub(crate) fn seen(axis: TimeAxis) -> Holders {
         return Holders::default();
     };
     let time = |moment| axis.reference_unix_ns() + axis.at_ticks(moment).0;
-    let steps = known.steps.iter().map(|&(moment, number)| (time(moment), number));
+    let steps = known
+        .steps
+        .iter()
+        .map(|&(moment, number)| (time(moment), number));
     Holders {
         steps: steps.collect(),
         ..known.holders.clone()

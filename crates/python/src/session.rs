@@ -277,7 +277,9 @@ impl Session {
         state.capture = Some(capture.clone());
         let is_for_memory = stacks && inputs && state.facts.get("profile_memory").is_some();
         let mut profile = Profile::from_capture(capture, state.holders.clone());
-        profile.collected = result.filter(|_| is_for_memory).map(|it| it.clone().unbind());
+        profile.collected = result
+            .filter(|_| is_for_memory)
+            .map(|it| it.clone().unbind());
         Ok(profile)
     }
 

@@ -163,12 +163,12 @@ def _try_out(torch: ModuleType) -> Trial:
 
 
 def _name_for_event_tree(torch: ModuleType) -> None:
-    """Tells the engine how to find the tensors of modules and optimizers, for event trees."""
+    """Registers the functions by which event trees find the tensors of modules and optimizers."""
     address = vars(torch._C.TensorBase).get("_cdata")
     if address is not None:
         _core.name_tensor_address(address)
     step = getattr(torch.optim.Optimizer, "_optimizer_step_code", None)
-    if hasattr(step, "__code__"):
+    if step is not None and hasattr(step, "__code__"):
         _core.name_optimizer_steps(step)
 
 

@@ -222,7 +222,7 @@ class ProfilerEvent(_StandsFor):
 
     @property
     def correlation_id(self) -> int:
-        """torch's number for the event; zero for Python calls and memory."""
+        """The number of the event, as torch counts; zero for Python calls and memory."""
         return self._place[3]
 
     def __repr__(self) -> str:
@@ -312,7 +312,7 @@ class AllocationFields(_Fields):
     def device(self) -> Any:
         """The device of the block, a `torch.device`."""
         _, _, _, _, kind, index, _, _ = self._record
-        return self._nodes.torch.device(kind) if index < 0 else self._nodes.torch.device(kind, index)
+        return self._nodes.torch.device(kind, *([index] if index >= 0 else []))
 
     @property
     def allocation_id(self) -> int | None:

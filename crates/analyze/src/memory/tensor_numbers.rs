@@ -3,7 +3,7 @@
 //! Addresses are reused, so they identify nothing over time. A storage gets a new number each time
 //! its address is allocated anew; a tensor keeps its number when it changes its storage.
 
-use mindprof_model::{Profile, TensorIdentity};
+use mindprof_model::{Nanos, Profile, TensorIdentity};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::analysis::Item;
@@ -15,14 +15,11 @@ const CPU: u8 = 0;
 /// torch's number for the device of tensors without data.
 const META: u8 = 14;
 
-/// The operators that give a tensor another storage.
-const REPLACING: [&str; 5] = [
-    "aten::set_",
-    "aten::resize_",
-    "aten::resize_as_",
-    "aten::_resize_output_",
-    "aten::set_data",
-];
+/// The operators that give a tensor another storage, which may be any.
+const REPLACING: [&str; 2] = ["aten::set_", "aten::set_data"];
+
+/// The operators that give a tensor another storage if they allocate one.
+const RESIZING: [&str; 3] = ["aten::resize_", "aten::resize_as_", "aten::_resize_output_"];
 
 /// A tensor as it was seen: the object and the address of its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +60,8 @@ impl NodeTensors {
     /// that modules and optimizers held: those of each node that `held` returns.
     ///
     /// A tensor that is seen with another storage is the same one if the operator that saw it last
-    /// replaces storages. Otherwise its object was freed, and a new tensor has the address.
+    /// replaces storages, or resizes and has allocated that storage. Otherwise its object was freed,
+    /// and a new tensor has the address.
     pub fn build<'a>(
         profile: &Profile,
         tree: &CallTree,
@@ -108,13 +106,24 @@ struct Sighting {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Tensor,
-    /// A tensor in an operator that may replace its storage.
-    Replaced,
-    Allocation,
+    /// An input of an operator, or a tensor that a module or an optimizer held.
+    Tensor(Fate),
+    /// An allocation at a time.
+    Allocation(Nanos),
     Free,
     /// A tensor whose storage is unknown.
     Unknown,
+}
+
+/// The fate of a tensor's storage in an operator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Kept,
+    /// Any storage may replace it.
+    Replaced,
+    /// A storage that is allocated in the operator, which lasts from and until these times, may
+    /// replace it.
+    Resized(Nanos, Nanos),
 }
 
 impl Sightings {
@@ -124,7 +133,8 @@ impl Sightings {
         held: impl Fn(usize) -> &'a [SeenTensor],
     ) -> Self {
         let names = profile.strings().iter();
-        let replacing: Vec<bool> = names.map(|name| REPLACING.contains(&name)).collect();
+        let is_in = |name| (REPLACING.contains(&name), RESIZING.contains(&name));
+        let by_name: Vec<(bool, bool)> = names.map(is_in).collect();
         let mut sightings = Self::default();
         for node in 0..tree.len() {
             sightings.begins.push(sightings.list.len() as u32);
@@ -137,21 +147,25 @@ impl Sightings {
                         kind: if record.bytes < 0 {
                             Kind::Free
                         } else {
-                            Kind::Allocation
+                            Kind::Allocation(record.time)
                         },
                         numbers: TensorNumbers::default(),
                     });
                 }
                 Item::Event(id) => {
-                    let is_replacing = replacing[profile.event(id).name.index()];
+                    let event = profile.event(id);
+                    let fate = match by_name[event.name.index()] {
+                        (true, _) => Fate::Replaced,
+                        (_, true) => Fate::Resized(event.start, event.end()),
+                        _ => Fate::Kept,
+                    };
                     let storages = profile.storages().of(id.index());
                     let identities = profile.storages().identities(id.index());
-                    let seen = identities.zip(storages).map(|(identity, &storage)| SeenTensor {
-                        identity,
-                        storage,
-                    });
+                    let seen = identities
+                        .zip(storages)
+                        .map(|(identity, &storage)| SeenTensor { identity, storage });
                     for tensor in seen.chain(held(node).iter().copied()) {
-                        sightings.add(tensor, is_replacing);
+                        sightings.add(tensor, fate);
                     }
                 }
             }
@@ -160,14 +174,14 @@ impl Sightings {
         sightings
     }
 
-    fn add(&mut self, tensor: SeenTensor, is_replacing: bool) {
+    fn add(&mut self, tensor: SeenTensor, fate: Fate) {
         self.list.push(Sighting {
             object: tensor.identity.address(),
             storage: (tensor.storage, tensor.identity.device()),
-            kind: match (tensor.has_known_storage(), is_replacing) {
-                (false, _) => Kind::Unknown,
-                (true, false) => Kind::Tensor,
-                (true, true) => Kind::Replaced,
+            kind: if tensor.has_known_storage() {
+                Kind::Tensor(fate)
+            } else {
+                Kind::Unknown
             },
             numbers: TensorNumbers::default(),
         });
@@ -181,7 +195,7 @@ impl Sightings {
             if sighting.kind == Kind::Unknown {
                 continue;
             }
-            if sighting.kind == Kind::Allocation {
+            if matches!(sighting.kind, Kind::Allocation(_)) {
                 live.remove(&sighting.storage);
             }
             let number = *live.entry(sighting.storage).or_insert_with(|| {
@@ -220,30 +234,43 @@ impl Sightings {
         struct Object {
             first: u32,
             last: u32,
-            may_change: bool,
+            fate: Fate,
         }
         let mut objects: FxHashMap<u64, Object> = FxHashMap::default();
+        let mut created: FxHashMap<u32, Nanos> = FxHashMap::default();
         let mut pairs = FxHashSet::default();
         for sighting in &self.list {
-            let may_change = match sighting.kind {
-                Kind::Tensor => false,
-                Kind::Replaced => true,
-                Kind::Allocation | Kind::Free | Kind::Unknown => continue,
-            };
             let Some(storage) = sighting.numbers.storage else {
                 continue;
+            };
+            let fate = match sighting.kind {
+                Kind::Tensor(fate) => fate,
+                Kind::Allocation(time) => {
+                    created.insert(storage, time);
+                    continue;
+                }
+                Kind::Free | Kind::Unknown => continue,
             };
             let fresh = Object {
                 first: storage,
                 last: storage,
-                may_change,
+                fate,
             };
             let object = objects.entry(sighting.object).or_insert(fresh);
-            if object.last != storage && !object.may_change {
+            let is_same = match object.fate {
+                _ if object.last == storage => true,
+                Fate::Kept => false,
+                Fate::Replaced => true,
+                Fate::Resized(begin, end) => {
+                    let time = created.get(&storage);
+                    time.is_some_and(|&time| begin <= time && time <= end)
+                }
+            };
+            if !is_same {
                 object.first = storage;
             }
             object.last = storage;
-            object.may_change = may_change;
+            object.fate = fate;
             pairs.insert((object.first.min(storage), object.first.max(storage)));
         }
         pairs
@@ -253,8 +280,7 @@ impl Sightings {
 #[cfg(test)]
 mod tests {
     use mindprof_model::{
-        Category, DeviceKind, Event, MemoryRecord, Nanos, Part, StackId, StringTable, Thread,
-        ThreadId,
+        Category, DeviceKind, Event, MemoryRecord, Part, StackId, StringTable, Thread, ThreadId,
     };
 
     use super::*;
@@ -282,7 +308,16 @@ mod tests {
             }
         }
 
-        fn operator(mut self, name: &str, tensors: &[(u64, u64)]) -> Self {
+        fn operator(self, name: &str, tensors: &[(u64, u64)]) -> Self {
+            self.lasting(name, tensors, 5)
+        }
+
+        /// Records an operator that contains the next record.
+        fn lasting_operator(self, name: &str, tensors: &[(u64, u64)]) -> Self {
+            self.lasting(name, tensors, 15)
+        }
+
+        fn lasting(mut self, name: &str, tensors: &[(u64, u64)], duration: u64) -> Self {
             let name = self.part.strings.intern(name);
             let mut words: Vec<u64> = tensors.iter().map(|(_, storage)| *storage).collect();
             words.push(u64::MAX);
@@ -290,7 +325,8 @@ mod tests {
             words.extend(identities.map(|&object| TensorIdentity::new(object, CPU, 0).to_word()));
             self.time += 10;
             let start = Nanos(self.time);
-            let event = Event::new(Category::Operator, name, self.thread, start, Nanos(5));
+            let duration = Nanos(duration);
+            let event = Event::new(Category::Operator, name, self.thread, start, duration);
             self.part.set_storages(self.part.len(), &words);
             self.part.add_event(event);
             self
@@ -340,9 +376,28 @@ mod tests {
     fn a_resized_tensor_keeps_its_number() {
         let recorder = Recorder::new()
             .operator("aten::neg", &[(1, 64)])
-            .operator("aten::resize_", &[(1, 64)])
+            .lasting_operator("aten::resize_", &[(1, 64)])
+            .memory(96, 8)
             .operator("aten::neg", &[(1, 96)]);
-        let expected = [(1, 0), (1, 0), (2, 0)].map(|(a, b)| (Some(a), Some(b)));
+        let expected = [(1, 0), (1, 0), (2, 0), (2, 0)].map(|(a, b)| (Some(a), Some(b)));
+        assert_eq!(recorder.numbers(), expected);
+    }
+
+    #[test]
+    fn a_tensor_after_a_resize_that_allocated_nothing_is_another_one() {
+        let recorder = Recorder::new()
+            .lasting_operator("aten::resize_", &[(1, 64)])
+            .operator("aten::neg", &[(1, 96)]);
+        let expected = [(1, 0), (2, 1)].map(|(a, b)| (Some(a), Some(b)));
+        assert_eq!(recorder.numbers(), expected);
+    }
+
+    #[test]
+    fn a_tensor_that_is_set_keeps_its_number_with_any_storage() {
+        let recorder = Recorder::new()
+            .operator("aten::set_", &[(1, 64)])
+            .operator("aten::neg", &[(1, 96)]);
+        let expected = [(1, 0), (2, 0)].map(|(a, b)| (Some(a), Some(b)));
         assert_eq!(recorder.numbers(), expected);
     }
 
