@@ -58,11 +58,11 @@ def recorded(profile: Any, step: Callable[[], Any], **flags: bool) -> Any:
 
 def changes(prof: Any) -> Counter[tuple[str, int, str | None]]:
     """Returns how often what happened to blocks of which size that were for what."""
-    memory = prof._memory_profile()
     if isinstance(prof, mindprof.profile):
-        timeline = MemoryProfileTimeline(memory)
+        timeline = MemoryProfileTimeline(prof.profiler.kineto_results)
         rows, categories = timeline.timeline, timeline.categories
     else:
+        memory = prof._memory_profile()
         rows, categories = memory.timeline, memory._categories
     found: Counter[tuple[str, int, str | None]] = Counter()
     for _, action, (key, version), size in rows:

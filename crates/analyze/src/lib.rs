@@ -50,6 +50,7 @@ pub use memory::memory_timeline::{
     UnseenMemory,
 };
 pub use memory::memory_use::Bytes;
+pub use memory::tensor_numbers::{NodeTensors, SeenTensor, TensorNumbers};
 pub use parts::merge::merge;
 pub use parts::slim::{Cut, CutReport, SLIM_KEY, Slimmed, slim};
 pub use rows::averages::{
@@ -64,6 +65,7 @@ pub use rows::sum_by_key::sum_by_key;
 pub use rows::sums::Sums;
 pub use stacks::folded::{Folded, PATH_LEVELS, StackMetric, stack_weights};
 pub use stacks::source::{is_shown_frame, shown_frames};
+pub use tree::call_tree::CallTree;
 pub use tree::event_tree::Tree;
 pub use tree::lanes::Lanes;
 pub use tree::process_time::process_time;

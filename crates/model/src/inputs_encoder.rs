@@ -8,6 +8,7 @@
 use crate::DType;
 use crate::inputs::{InputKind, header};
 use crate::keywords::{self, KeywordValue};
+use crate::storages::{IDENTITIES, TensorIdentity};
 use crate::word_sink::WordSink;
 
 /// Encodes one list of inputs into a vector of its own.
@@ -63,6 +64,18 @@ impl<W: WordSink> Encoder<W> {
     #[inline(always)]
     pub fn storage(&mut self, address: u64) {
         self.storages.put([address]);
+    }
+
+    /// Ends the storage addresses. The identity of each of these tensors must be added next.
+    #[inline]
+    pub fn begin_identities(&mut self) {
+        self.storages.put([IDENTITIES]);
+    }
+
+    /// Adds the identity of a tensor.
+    #[inline]
+    pub fn identity(&mut self, identity: TensorIdentity) {
+        self.storages.put([identity.to_word()]);
     }
 
     /// Adds a tensor. `strides` may be empty for a tensor without strides; otherwise dims and

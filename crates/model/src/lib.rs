@@ -85,7 +85,7 @@ pub use results::Results;
 pub use selection::Selection;
 pub use stacks::StackTable;
 pub use step_mark::StepMark;
-pub use storages::{RoleRecord, StorageLists, TensorRole};
+pub use storages::{RoleRecord, StorageLists, TensorIdentity, TensorRole};
 pub use strings::StringTable;
 pub use thread::Thread;
 pub use time::Nanos;

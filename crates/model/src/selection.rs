@@ -74,7 +74,7 @@ impl Part {
             };
             event.start = event.start.saturating_sub(begin);
             let place = self.len();
-            let addresses = profile.storages().of(index);
+            let addresses = profile.storages().words(index);
             if !addresses.is_empty() {
                 self.set_storages(place, addresses);
             }

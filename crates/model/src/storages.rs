@@ -10,8 +10,55 @@ use rustc_hash::FxBuildHasher;
 
 use crate::{Nanos, ThreadId};
 
+/// Ends the storage addresses of a list; the tensors' identities follow. No storage lies here.
+pub(crate) const IDENTITIES: u64 = u64::MAX;
+
+/// Identifies one tensor object among those that an event was given, in one word: the address of
+/// torch's `TensorImpl`, the kind of device and the layout. The observer of PyTorch records it
+/// beside the storage, because a tensor may change its storage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorIdentity(u64);
+
+impl TensorIdentity {
+    const ADDRESS_BITS: u32 = 48;
+
+    /// Packs an address of at most 48 bits, and torch's numbers for the device and the layout.
+    pub const fn new(address: u64, device: u8, layout: u8) -> Self {
+        let address = address & ((1 << Self::ADDRESS_BITS) - 1);
+        Self(address | (device as u64) << Self::ADDRESS_BITS | (layout as u64) << 56)
+    }
+
+    /// Returns the word that an encoded list holds.
+    pub const fn to_word(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the identity for a word from [`Self::to_word`].
+    pub const fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// Returns the address of the `TensorImpl`.
+    pub const fn address(self) -> u64 {
+        self.0 & ((1 << Self::ADDRESS_BITS) - 1)
+    }
+
+    /// Returns torch's number for the kind of device.
+    pub const fn device(self) -> u8 {
+        (self.0 >> Self::ADDRESS_BITS) as u8
+    }
+
+    /// Returns the number of the layout in torch's C interface.
+    pub const fn layout(self) -> u8 {
+        (self.0 >> 56) as u8
+    }
+}
+
 /// The storage addresses of each event's input tensors, in the order of the inputs. `analyze` uses
 /// them to find out what memory is used for.
+///
+/// The identities of the tensors may follow, after [`IDENTITIES`]; they are kept as they are and
+/// only serve [`StorageLists::identities`].
 ///
 /// A training program passes the same storages to its operators step after step, so each distinct
 /// list is held once.
@@ -29,6 +76,21 @@ pub struct StorageLists {
 impl StorageLists {
     /// Returns the addresses of the event at `index`; empty if they were not recorded.
     pub fn of(&self, index: usize) -> &[u64] {
+        let words = self.words(index);
+        let end = words.iter().position(|&word| word == IDENTITIES);
+        &words[..end.unwrap_or(words.len())]
+    }
+
+    /// Iterates over the identities of the same tensors; empty if they were not recorded.
+    pub fn identities(&self, index: usize) -> impl Iterator<Item = TensorIdentity> {
+        let words = self.words(index);
+        let begin = words.iter().position(|&word| word == IDENTITIES);
+        let words = begin.map_or(&[][..], |begin| &words[begin + 1..]);
+        words.iter().map(|&word| TensorIdentity::from_word(word))
+    }
+
+    /// Returns the whole list of the event at `index`: the addresses and what follows them.
+    pub(crate) fn words(&self, index: usize) -> &[u64] {
         self.list(self.numbers.get(index).copied().unwrap_or(0))
     }
 
@@ -149,5 +211,19 @@ mod tests {
         let found: Vec<_> = (0..6).map(|index| lists.of(index)).collect();
         assert_eq!(found, [&[3][..], &[], &[1, 2], &[], &[1, 2], &[]]);
         assert_eq!(lists.addresses, [1, 2, 3]);
+    }
+
+    #[test]
+    fn identities_are_no_addresses() {
+        let first = TensorIdentity::new(0x7f00_0000_1230, 2, 1);
+        let second = TensorIdentity::new(0x7f00_0000_4560, 0, 0);
+        let mut lists = StorageLists::default();
+        lists.set(0, &[7, 8, IDENTITIES, first.to_word(), second.to_word()]);
+        lists.set(1, &[9]);
+        assert_eq!((lists.of(0), lists.of(1)), (&[7, 8][..], &[9][..]));
+        assert_eq!(lists.identities(0).collect::<Vec<_>>(), [first, second]);
+        assert_eq!(lists.identities(1).count(), 0);
+        let parts = (first.address(), first.device(), first.layout());
+        assert_eq!(parts, (0x7f00_0000_1230, 2, 1));
     }
 }

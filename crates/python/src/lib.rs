@@ -17,11 +17,13 @@ mod diff;
 mod enter;
 mod error;
 mod event_export;
+mod event_tree;
 mod events;
 mod export;
 mod from_dict;
 mod function_event;
 mod handmade_events;
+mod held_tensors;
 mod host_operators;
 mod inputs;
 mod keyword_arguments;
@@ -69,6 +71,7 @@ fn prefill(py: pyo3::Python<'_>) -> pyo3::PyResult<()> {
     py_cache::prefill(py);
     python_calls::prefill(py);
     tensor_roles::prefill(py);
+    held_tensors::prefill(py);
     runtime::prefill(py);
     Ok(())
 }
@@ -85,6 +88,8 @@ mod _core {
     use crate::diff::{Diff, diff_profiles};
     #[pymodule_export]
     use crate::error::ProfilerError;
+    #[pymodule_export]
+    use crate::event_tree::EventTree;
     #[pymodule_export]
     use crate::events::{Events, KinetoEventIterator};
     #[pymodule_export]
@@ -113,7 +118,9 @@ mod _core {
     #[pymodule_export]
     use crate::py_cache::look_up_classes;
     #[pymodule_export]
-    use crate::python_calls::{follow_thread, name_module_calls, pause_calls, resume_calls};
+    use crate::python_calls::{
+        follow_thread, name_module_calls, name_optimizer_steps, pause_calls, resume_calls,
+    };
     #[pymodule_export]
     use crate::range::{
         RangeHandle, RecordFunctionFast, StepRange, garbage_collection_enter,

@@ -14,6 +14,7 @@ use crate::averages::Averages;
 use crate::enter::Enter;
 use crate::error::Error;
 use crate::events::Events;
+use crate::held_tensors::Holders;
 use crate::py_cache::classes;
 
 /// One profile with its analysis, which is computed by the first call that needs it.
@@ -23,13 +24,20 @@ pub(crate) struct Profile {
     /// as the profile.
     capture: Mutex<Option<Capture>>,
     analyzed: OnceLock<Arc<Analyzed>>,
+    /// The modules and optimizers that were seen while Python calls were recorded.
+    pub(crate) holders: Holders,
+    /// The result of torch's own collector, kept for its event tree if the options ask for memory,
+    /// inputs and stacks.
+    pub(crate) collected: Option<Py<PyAny>>,
 }
 
 impl Profile {
-    pub(crate) fn from_capture(capture: Capture) -> Self {
+    pub(crate) fn from_capture(capture: Capture, holders: Holders) -> Self {
         Self {
             capture: Mutex::new(Some(capture)),
             analyzed: OnceLock::new(),
+            holders,
+            collected: None,
         }
     }
 
@@ -37,6 +45,8 @@ impl Profile {
         Self {
             capture: Mutex::default(),
             analyzed: OnceLock::from(analyzed),
+            holders: Holders::default(),
+            collected: None,
         }
     }
 

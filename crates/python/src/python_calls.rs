@@ -203,6 +203,14 @@ pub(crate) fn name_module_calls(function: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
+/// Registers `function` as one that optimizers call on themselves at each step. The event tree then
+/// shows the optimizer's tensors.
+#[pyfunction]
+pub(crate) fn name_optimizer_steps(function: &Bound<'_, PyAny>) -> PyResult<()> {
+    modules::add_step(function.getattr("__code__")?);
+    Ok(())
+}
+
 /// Installs the hook in this thread. The interpreter calls it as a Python profile function: in a
 /// new thread, or after another tool has restored it.
 #[pyfunction]

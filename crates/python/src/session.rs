@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 
 use crate::enter::Enter;
 use crate::error::Error;
+use crate::held_tensors::{Holders, seen};
 use crate::host_operators::DeviceColumns;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
@@ -45,6 +46,8 @@ struct State {
     /// Whether the window records the inputs of operators.
     wants_inputs: bool,
     capture: Option<Capture>,
+    /// The modules and optimizers that were seen until the window closed.
+    holders: Holders,
     /// Events of devices that were added while the window was open.
     attached: Vec<Part>,
     /// Metadata for the profile.
@@ -153,6 +156,7 @@ impl Session {
             recorded: Some(RecordedThread::current()),
             wants_inputs: options.inputs,
             capture: None,
+            holders: Holders::default(),
             attached: Vec::new(),
             facts,
             thread,
@@ -239,7 +243,8 @@ impl Session {
 
     /// Closes the window and returns its profile. Later calls return the same profile.
     fn stop(&self, py: Python<'_>) -> Profile {
-        Profile::from_capture(self.close(py))
+        let capture = self.close(py);
+        Profile::from_capture(capture, self.lock().holders.clone())
     }
 
     /// Closes the window and returns its profile merged with the traces of worker processes.
@@ -262,8 +267,9 @@ impl Session {
             }
             Ok::<_, mindprof_trace::Error>(capture)
         })?;
-        self.lock().capture = Some(capture.clone());
-        Ok(Profile::from_capture(capture))
+        let mut state = self.lock();
+        state.capture = Some(capture.clone());
+        Ok(Profile::from_capture(capture, state.holders.clone()))
     }
 
     /// Closes the window and returns its profile merged with the result of torch's own collector. A
@@ -285,8 +291,14 @@ impl Session {
             .attach(part)
             .map_err(mindprof_trace::Error::from)
             .map_err(Error::from)?;
-        self.lock().capture = Some(capture.clone());
-        Ok(Profile::from_capture(capture))
+        let mut state = self.lock();
+        state.capture = Some(capture.clone());
+        let is_for_memory = stacks && inputs && state.facts.get("profile_memory").is_some();
+        let mut profile = Profile::from_capture(capture, state.holders.clone());
+        profile.collected = result
+            .filter(|_| is_for_memory)
+            .map(|it| it.clone().unbind());
+        Ok(profile)
     }
 
     /// Closes this session and `earlier` ones, and returns one profile of all of them.
@@ -295,7 +307,7 @@ impl Session {
         for session in earlier {
             capture.add_earlier(session.close(py));
         }
-        Profile::from_capture(capture)
+        Profile::from_capture(capture, self.lock().holders.clone())
     }
 }
 
@@ -334,6 +346,9 @@ impl Session {
             for part in state.attached.drain(..) {
                 let attached = capture.attach(part);
                 attached.expect("a part that was made of columns names what it holds");
+            }
+            if state.following.is_some() {
+                state.holders = seen(capture.axis());
             }
             state.capture = Some(capture);
             drop(state.following.take());

@@ -199,10 +199,7 @@ fn note(value: &Bound<'_, PyAny>, role: TensorRole) {
 
 /// Reports `value` if it is a tensor of torch.
 fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
-    let Some(observer) = Observer::present().filter(|_| is_torch_tensor(value)) else {
-        return;
-    };
-    let Some(address) = address_of_torch(value) else {
+    let Some((observer, address)) = Observer::present().zip(address_of_torch(value)) else {
         return;
     };
     // SAFETY: torch's own function returned the address of the implementation that `value` owns, and
@@ -210,12 +207,16 @@ fn note_torch(value: &Bound<'_, PyAny>, role: TensorRole) {
     unsafe { observer.tensor_role(role, address) };
 }
 
-fn address_of_torch(value: &Bound<'_, PyAny>) -> Option<u64> {
+/// Returns the address of the implementation that `value` owns, if its class is one of torch's.
+pub(crate) fn address_of_torch(value: &Bound<'_, PyAny>) -> Option<u64> {
+    if !is_torch_tensor(value) {
+        return None;
+    }
     let descriptor = {
         let found = TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner);
         found.as_ref()?.address.clone_ref(value.py())
     };
-    read_address(descriptor.bind(value.py()), value).ok()
+    ignore_errors(value.py(), read_address(descriptor.bind(value.py()), value))
 }
 
 fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
@@ -227,6 +228,7 @@ fn note_torch_gradient(parameter: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
+/// Returns whether the class of `value` is one of torch's tensor classes.
 fn is_torch_tensor(value: &Bound<'_, PyAny>) -> bool {
     let found = TORCH_TENSORS.lock().unwrap_or_else(PoisonError::into_inner);
     let classes = found.as_ref().map_or(&[][..], |found| &found.classes);

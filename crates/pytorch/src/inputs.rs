@@ -5,12 +5,12 @@
 
 #![expect(unsafe_code, reason = "values are read by their tags")]
 
-use mindprof_model::{Encoder, WordSink};
+use mindprof_model::{Encoder, TensorIdentity, WordSink};
 use mindprof_record::{InputsRewriter, wants_storages};
 
 use crate::ivalue::Value;
 use crate::layout::{Layout, Tags};
-use crate::tensor::{TensorFacts, Tensors, storage_address};
+use crate::tensor::{TensorFacts, Tensors, identity, storage_address};
 
 /// Longer lists of numbers are not recorded.
 const LONGEST_LIST: usize = 30;
@@ -26,17 +26,95 @@ pub(crate) unsafe fn write(
     inputs: &mut InputsRewriter<'_>,
 ) {
     let tags = &layout.tags;
+    let mut identities = Identities::default();
     for value in values {
         match value.tag {
             // SAFETY: the tag identifies a tensor, which the caller keeps alive.
-            tag if tag == tags.tensor => unsafe { write_tensor(value, tensors, inputs) },
+            tag if tag == tags.tensor => unsafe {
+                write_tensor(value, tensors, &mut identities, inputs);
+            },
             tag if tag == tags.int => inputs.int(value.payload as i64),
             tag if tag == tags.double => inputs.float(f64::from_bits(value.payload)),
             // Only one byte of the payload is set.
             tag if tag == tags.bool => inputs.bool(value.payload as u8 != 0),
             // SAFETY: the tag identifies a list, which the caller keeps alive.
-            tag if tag == tags.list => unsafe { write_list(value, tensors, layout, inputs) },
+            tag if tag == tags.list => unsafe {
+                write_list(value, tensors, layout, &mut identities, inputs);
+            },
             _ => write_seldom(value, tags, inputs),
+        }
+    }
+    if identities.count > FEW {
+        // SAFETY: the caller guarantees live values.
+        unsafe { write_many_identities(values, tensors, layout, inputs) };
+    } else if identities.count > 0 {
+        inputs.begin_identities();
+        for word in &identities.few[..identities.count] {
+            inputs.identity(TensorIdentity::from_word(*word));
+        }
+    }
+}
+
+/// The identities of the tensors whose storages were written. They follow all storages, so they are
+/// collected first.
+#[derive(Default)]
+struct Identities {
+    few: [u64; FEW],
+    /// How many there are. Those beyond `FEW`, which only long lists have, are read again later.
+    count: usize,
+}
+
+/// How many identities are collected.
+const FEW: usize = 6;
+
+impl Identities {
+    #[inline]
+    fn add(&mut self, identity: TensorIdentity) {
+        if let Some(place) = self.few.get_mut(self.count) {
+            *place = identity.to_word();
+        }
+        self.count += 1;
+    }
+}
+
+/// Reads the tensors again and writes their identities, in the order of their storages.
+///
+/// # Safety
+/// The values are live values of torch's.
+#[cold]
+unsafe fn write_many_identities(
+    values: &[Value],
+    tensors: &Tensors,
+    layout: &Layout,
+    inputs: &mut InputsRewriter<'_>,
+) {
+    inputs.begin_identities();
+    for value in values {
+        // SAFETY: the tags identify tensors and lists, which the caller keeps alive, and the
+        // element type of a list identifies tensors.
+        unsafe {
+            if value.tag == layout.tags.tensor {
+                write_identity(value, tensors, inputs);
+            } else if value.tag == layout.tags.list {
+                let (items, element_type) = value.list(layout);
+                for item in items.iter().filter(|_| element_type == layout.tensor_type) {
+                    write_identity(item, tensors, inputs);
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The value is a live tensor.
+unsafe fn write_identity(value: &Value, tensors: &Tensors, inputs: &mut InputsRewriter<'_>) {
+    if value.payload == tensors.symbols.undefined || value.payload == 0 {
+        return;
+    }
+    // SAFETY: the caller guarantees a live tensor, and it is not undefined.
+    unsafe {
+        if let Some(facts) = TensorFacts::of(value, tensors) {
+            inputs.identity(identity(value, &facts, tensors));
         }
     }
 }
@@ -47,6 +125,7 @@ unsafe fn write_list(
     value: &Value,
     tensors: &Tensors,
     layout: &Layout,
+    identities: &mut Identities,
     inputs: &mut InputsRewriter<'_>,
 ) {
     // SAFETY: the caller guarantees a live list.
@@ -55,7 +134,7 @@ unsafe fn write_list(
         inputs.tensor_list(values.len());
         for value in values {
             // SAFETY: the element type of the list identifies tensors.
-            unsafe { write_tensor(value, tensors, inputs) };
+            unsafe { write_tensor(value, tensors, identities, inputs) };
         }
         return;
     }
@@ -134,7 +213,12 @@ fn collect<'a, T>(values: &[Value], room: &'a mut [T], number: impl Fn(u64) -> T
 /// # Safety
 /// The value is a live tensor.
 #[inline]
-unsafe fn write_tensor(value: &Value, tensors: &Tensors, inputs: &mut InputsRewriter<'_>) {
+unsafe fn write_tensor(
+    value: &Value,
+    tensors: &Tensors,
+    identities: &mut Identities,
+    inputs: &mut InputsRewriter<'_>,
+) {
     // An undefined tensor has no facts.
     if value.payload == tensors.symbols.undefined || value.payload == 0 {
         inputs.other();
@@ -145,8 +229,12 @@ unsafe fn write_tensor(value: &Value, tensors: &Tensors, inputs: &mut InputsRewr
         Some(facts) => {
             if wants_storages() {
                 // SAFETY: as above.
-                let address = unsafe { storage_address(value, &facts, tensors) };
+                let (address, identity) = unsafe {
+                    let address = storage_address(value, &facts, tensors);
+                    (address, identity(value, &facts, tensors))
+                };
                 inputs.storage(address);
+                identities.add(identity);
             }
             inputs.tensor(facts.dtype, facts.dims, facts.strides);
         }

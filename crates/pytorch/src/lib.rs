@@ -10,6 +10,7 @@ mod callback_lock;
 mod callbacks;
 mod context;
 mod error;
+mod held_tensors;
 mod inputs;
 mod ivalue;
 mod kineto;
@@ -40,6 +41,7 @@ mod threads;
 
 pub use callback_lock::watch_forks;
 pub use error::{Error, Result};
+pub use held_tensors::HeldTensor;
 pub use kineto::ResultInMemory;
 pub use kineto_inputs::KnownValue;
 pub use layout::Layout;

@@ -13,7 +13,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use mindprof_model::DType;
+use mindprof_model::{DType, TensorIdentity};
 
 use crate::ivalue::{Value, slice};
 use crate::symbols::{TensorHandle, TensorSymbols};
@@ -36,6 +36,8 @@ pub(crate) struct TensorFacts<'a> {
     pub(crate) dims: &'a [usize],
     /// Empty if the tensor has no strides.
     pub(crate) strides: &'a [isize],
+    /// The number of the layout in torch's C interface; zero for strided tensors.
+    pub(crate) layout: u8,
 }
 
 impl TensorFacts<'_> {
@@ -89,6 +91,7 @@ unsafe fn ask<'a>(tensor: TensorHandle, symbols: &TensorSymbols) -> Option<Tenso
         dtype: dtype_of(dtype),
         dims,
         strides: if is_doubtful { &[] } else { strides },
+        layout: layout as u8,
     })
 }
 
@@ -130,6 +133,26 @@ pub(crate) unsafe fn storage_address(
             None => ask_storage(tensor.tensor(), facts.dtype, &tensors.symbols),
         }
     }
+}
+
+/// Returns the identity of a tensor with these facts.
+///
+/// # Safety
+/// As for [`TensorFacts::of`].
+#[inline]
+pub(crate) unsafe fn identity(
+    tensor: &Value,
+    facts: &TensorFacts<'_>,
+    tensors: &Tensors,
+) -> TensorIdentity {
+    // SAFETY: the caller guarantees a live, defined tensor.
+    let device = unsafe {
+        match &tensors.layout {
+            Some(layout) => layout.read_device(tensor),
+            None => device_kind(tensor.tensor(), &tensors.symbols).unwrap_or(CPU) as u8,
+        }
+    };
+    TensorIdentity::new(tensor.payload, device, facts.layout)
 }
 
 /// # Safety

@@ -62,6 +62,7 @@ impl TensorLayout {
                 dtype: dtype_of(i32::from(Self::word::<u16>(address, self.dtype))),
                 dims: sizes_at(dims as *const i64, dim),
                 strides: strides_at((dims as *const i64).add(room), dim),
+                layout: 0,
             })
         }
     }
@@ -104,6 +105,17 @@ impl TensorLayout {
             }
             Self::word(storage, self.bytes)
         }
+    }
+
+    /// Returns the number of the kind of device that a tensor lies on.
+    ///
+    /// # Safety
+    /// The value is a live, defined tensor.
+    #[inline]
+    pub(crate) unsafe fn read_device(&self, tensor: &Value) -> u8 {
+        // SAFETY: the caller guarantees a live, defined tensor, and every class of tensors begins
+        // with the fields of plain ones.
+        unsafe { Self::word(tensor.payload, self.device) }
     }
 
     /// # Safety

@@ -64,7 +64,7 @@ pub use name::{Name, NameKind, Site};
 pub use options::{Calls, Options};
 pub use raw::{MAX_SEQUENCE, Stack};
 pub use results::{result, wants_results};
-pub use roles::{tensor_role, wants_storages};
+pub use roles::{tensor_role, wants_held_tensors, wants_storages};
 pub use scope::{
     OpenScope, Scope, is_profiling, is_recording, open, open_call, open_range, open_with, scope,
     scope_with, wants_inputs,

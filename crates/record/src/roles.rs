@@ -14,6 +14,14 @@ pub fn wants_storages() -> bool {
     Gate::load().wants_storages()
 }
 
+/// Returns whether some window wants the tensors that modules and optimizers hold: one that records
+/// memory and stacks. Costs one relaxed load.
+#[inline]
+pub fn wants_held_tensors() -> bool {
+    let gate = Gate::load();
+    gate.wants_memory() && gate.wants_stacks()
+}
+
 /// Records the role of a tensor whose storage of `bytes` bytes lies at `address`.
 #[inline]
 pub fn tensor_role(role: TensorRole, address: u64, bytes: u64) {

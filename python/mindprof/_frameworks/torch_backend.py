@@ -159,8 +159,16 @@ def _try_out(torch: ModuleType) -> Trial:
     _core.name_torch_tensors(torch._C.TensorBase, [torch.Tensor, torch.nn.Parameter])
     if not _core.torch_forks_are_safe():
         inform("torch's lock of callbacks was not found: fork before the first recording")
+    _name_for_event_tree(torch)
     observer = Backend("observer", "its layout was probed and is as expected")
     return Trial(observer, _try_memory(torch))
+
+
+def _name_for_event_tree(torch: ModuleType) -> None:
+    """Registers the function by which event trees find the tensors of optimizers."""
+    step = getattr(torch.optim.Optimizer, "_optimizer_step_code", None)
+    if step is not None and hasattr(step, "__code__"):
+        _core.name_optimizer_steps(step)
 
 
 def _try_memory(torch: ModuleType) -> bool:

@@ -5,7 +5,9 @@ It keeps the options and metadata, and wraps an autograd `profile`, which does t
 
 from __future__ import annotations
 
+import importlib
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -329,13 +331,20 @@ class _KinetoProfile(SharedResults):
             FutureWarning,
             stacklevel=2,
         )
-        recording = self._memory_profile()
+        recording = self._recording_with_memory()
         self.mem_tl = MemoryProfileTimeline(recording)
         process = recording.own_process()
         devices = recording.memory_devices(process) or ["cpu"]
         recording.write_memory_timeline(path, devices[0] if device is None else device, process)
 
-    def _memory_profile(self) -> _core.Profile:
+    def _memory_profile(self) -> Any:
+        """Returns torch's `MemoryProfile` of the recording, or the recording without torch."""
+        recording = self._recording_with_memory()
+        if "torch" not in sys.modules:
+            return recording
+        return importlib.import_module("torch.profiler._memory_profiler").MemoryProfile(recording)
+
+    def _recording_with_memory(self) -> _core.Profile:
         missing = [f"{flag}=True" for flag in MEMORY_FLAGS if not getattr(self, flag)]
         if missing:
             raise ValueError(f"{', '.join(missing)} required for memory profiling.")

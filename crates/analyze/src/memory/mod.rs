@@ -3,3 +3,4 @@
 pub(crate) mod host_totals;
 pub(crate) mod memory_timeline;
 pub(crate) mod memory_use;
+pub(crate) mod tensor_numbers;

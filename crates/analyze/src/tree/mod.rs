@@ -1,5 +1,6 @@
 //! Nesting of events: the event tree, lanes, spans of time, and Python function calls.
 
+pub(crate) mod call_tree;
 pub(crate) mod children;
 pub(crate) mod event_tree;
 pub(crate) mod lanes;

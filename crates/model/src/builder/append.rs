@@ -320,7 +320,7 @@ impl Renumbering {
 fn append_storages(whole: &mut StorageLists, events: usize, part: &StorageLists, count: usize) {
     if !part.is_empty() {
         for index in 0..count {
-            whole.set(events + index, part.of(index));
+            whole.set(events + index, part.words(index));
         }
     }
 }

@@ -57,6 +57,8 @@ pub(super) struct Function {
     pub(super) name: Name,
     /// Whether it is registered as a function that calls a module.
     pub(super) calls_module: bool,
+    /// Whether it is registered as a function that optimizers call at each step.
+    pub(super) is_step: bool,
 }
 
 /// A C function, as calls of it are recorded.
@@ -98,12 +100,11 @@ impl Names {
 
     #[cold]
     fn add_function(&mut self, code: &Bound<'_, PyAny>) -> Function {
-        let line = code.getattr(CallNames::get(code.py()).code_line.bind(code.py()));
-        let line = line.and_then(|line| line.extract()).unwrap_or(0);
         let texts = texts_of(code);
         let function = Function {
-            name: place_name(&texts, line),
+            name: place_name(&texts, first_line(code)),
             calls_module: modules::are_called_by(code),
+            is_step: modules::is_step(code),
         };
         lock(&KEPT).push(code.clone().unbind());
         self.functions.insert(code.as_ptr() as usize, function);
@@ -165,6 +166,18 @@ impl Names {
         self.natives.insert(definition, native);
         Some(native)
     }
+}
+
+/// Returns the name of a function as text: `file.py(10): function`.
+pub(super) fn function_text(code: &Bound<'_, PyAny>) -> String {
+    let (file, function) = texts_of(code);
+    format!("{file}({}): {function}", first_line(code))
+}
+
+/// Returns the line of a function's definition, or zero if it is unknown.
+fn first_line(code: &Bound<'_, PyAny>) -> c_int {
+    let line = code.getattr(CallNames::get(code.py()).code_line.bind(code.py()));
+    line.and_then(|line| line.extract()).unwrap_or(0)
 }
 
 fn place_name((file, function): &(String, String), line: c_int) -> Name {

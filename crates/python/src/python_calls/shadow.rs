@@ -191,6 +191,9 @@ impl Shadow {
             instruction: NOWHERE,
             inside: Stack::NONE,
         });
+        if function.is_step {
+            modules::note_step(frame);
+        }
     }
 
     /// Handles the return of a Python function, normally or by an exception.
