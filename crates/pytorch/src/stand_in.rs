@@ -303,6 +303,7 @@ extern "C" fn strides_of(handle: TensorHandle, answer: &mut *const i64) -> i32 {
     *answer = tensor(handle).strides().as_ptr();
     0
 }
+        wrapper: [0; 2],
 
 /// Every tensor of another class has 64-bit floats.
 extern "C" fn dtype_of(handle: TensorHandle, answer: &mut i32) -> i32 {

@@ -154,6 +154,7 @@ fn a_probe_that_saw_nothing_finds_nothing() {
     };
     assert!(matches!(probe.finish(&facts), Err(Error::Layout(_))));
 }
+            wrapper: [0; 2],
 
 #[test]
 fn a_symbol_that_is_missing_is_named() {

@@ -215,7 +215,7 @@ def probe(torch: ModuleType) -> None:
         options = {"dtype": torch.float32, "device": "cpu"}
         a, b = (torch.zeros(2, 3, requires_grad=True, **options) for _ in range(2))
         index = torch.zeros(1, dtype=torch.int64, device="cpu")
-        plain, others = sample_tensors(torch), other_tensors(torch)
+        plain, others, wrapper = sample_tensors(torch), other_tensors(torch), wrapper_tensors(torch)
         large = torch.zeros([1] * 6, device="cpu")
         listener = _core.TorchProbe()
         with torch.autograd.profiler.record_function("mindprof::probe"):
@@ -229,8 +229,10 @@ def probe(torch: ModuleType) -> None:
         with torch.no_grad():
             torch.neg(a)
         torch.autograd.grad([c.sum(), d.sum()], [a])
-        samples = ([tensor._cdata for tensor in tensors] for tensors in (plain, others))
-        if not listener.finish(*facts(a, b, c, d), next(samples), large._cdata, next(samples)):
+        samples = [[tensor._cdata for tensor in tensors] for tensors in (plain, others, wrapper)]
+        of_plain, of_others, of_wrapper = samples
+        known = facts(a, b, c, d)
+        if not listener.finish(*known, of_plain, large._cdata, of_others, of_wrapper or [0, 0]):
             inform("the layout of torch's tensors is unknown: their sizes are read by calls")
 
 
@@ -269,6 +271,15 @@ def other_tensors(torch: ModuleType) -> list[Any]:
     policies = (None, "sizes", "strides")
     wrappers = [make(Wrapper, (2, 3), dispatch_sizes_strides_policy=policy) for policy in policies]
     return [torch.empty(2, 3, device="meta"), *wrappers]
+
+
+def wrapper_tensors(torch: ModuleType) -> list[Any]:
+    """Returns a tensor of `torch.func.functionalize` and the one it wraps, if torch has them."""
+    wrapped = torch.zeros(2, 3, device="cpu")
+    try:
+        return [torch._to_functional_tensor(wrapped), wrapped]
+    except (AttributeError, RuntimeError, TypeError):
+        return []
 
 
 def facts(a: object, b: object, c: object, d: object) -> tuple[list[int], list[int]]:
