@@ -14,7 +14,7 @@ from mindprof._profiler import transitions
 from mindprof._profiler.kineto_profile import _KinetoProfile
 from mindprof._profiler.observer import ExecutionTraceObserver, _ITraceObserver
 from mindprof._profiler.schedule import ProfilerAction, Schedule, always_record, checked
-from mindprof._profiler.step_tracker import KinetoStepTracker
+from mindprof._profiler.step_tracker import program_step_tracker
 from mindprof._settings.activity import parse_activities
 from mindprof._settings.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
 from mindprof._settings.profiler_config import _ExperimentalConfig
@@ -115,7 +115,7 @@ class profile(_KinetoProfile):
         self.current_action = checked(self.schedule(0))
         # The action of the schedule, even if a device that stopped early overrules it.
         self._prev_schedule_action = self.current_action
-        KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
+        program_step_tracker().init_step_count(PROFILER_STEP_NAME)
 
     @property
     def action_map(self) -> dict[Any, transitions.Steps]:
@@ -139,7 +139,7 @@ class profile(_KinetoProfile):
         try:
             self.stop()
         finally:
-            KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
+            program_step_tracker().erase_step_count(PROFILER_STEP_NAME)
             if self.execution_trace_observer:
                 self.execution_trace_observer.cleanup()
 
@@ -175,7 +175,7 @@ class profile(_KinetoProfile):
             self.current_action = ProfilerAction.DEVICE_STOPPED
         self._transit_action(before, self.current_action)
         if os.environ.get("KINETO_USE_DAEMON", ""):
-            KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
+            program_step_tracker().increment_step(PROFILER_STEP_NAME)
         self._open_step()
 
     def _stays_stopped(self, before: ProfilerAction, scheduled_before: ProfilerAction) -> bool:
