@@ -452,13 +452,13 @@ class profile(SharedResults):
         )
 
     def total_average(self) -> FunctionEventAvg:
-        """Returns a row that sums all events."""
-        return self.key_averages().total_average()
+        """Returns a row that sums all events, Python calls included."""
+        return self.function_events.total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The sum of the self CPU times of all events, in microseconds."""
-        return self.key_averages().self_cpu_time_total
+        """The sum of the self CPU times of all events, in microseconds, Python calls included."""
+        return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(
         self,
