@@ -73,6 +73,9 @@ pub struct Symbols {
     pub(crate) add_thread_local_callback: unsafe extern "C" fn(Callback) -> u64,
     pub(crate) remove_callback: unsafe extern "C" fn(u64),
     pub(crate) name: unsafe extern "C" fn(*const RecordFunction) -> *const c_char,
+    /// Returns the overload of a scope with a schema, else an empty string. Observing operators does
+    /// not need it.
+    pub(crate) overload_name: Option<unsafe extern "C" fn(*const RecordFunction) -> *const c_char>,
     pub(crate) num_inputs: unsafe extern "C" fn(*const RecordFunction) -> usize,
     /// Returns whether a scope may end on another thread, and does not contain what follows its
     /// begin.
@@ -183,6 +186,7 @@ impl Symbols {
                 )?,
                 remove_callback: function(look_up, c"_ZN2at14removeCallbackEm")?,
                 name: function(look_up, c"_ZNK2at14RecordFunction4nameEv")?,
+                overload_name: function(look_up, c"_ZNK2at14RecordFunction13overload_nameEv").ok(),
                 num_inputs: function(look_up, c"_ZNK2at14RecordFunction10num_inputsEv")?,
                 is_async: function(look_up, c"_ZNK2at14RecordFunction7isAsyncEv")?,
                 current_thread_id: function(look_up, c"_ZN2at14RecordFunction15currentThreadIdEv")?,

@@ -313,6 +313,7 @@ class profile(SharedResults):
             with_stack=bool(self.with_stack),
             with_flops=bool(self.with_flops),
             with_modules=bool(self.with_modules),
+            overloads=self.experimental_config.capture_overload_names,
             budget_bytes=self._budget_bytes,
             stack_depth=self._stack_depth,
             all_threads=self.experimental_config.all_threads,

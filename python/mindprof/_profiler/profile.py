@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -111,7 +112,7 @@ class profile(_KinetoProfile):
         self.record_steps = bool(schedule)
         self.on_trace_ready = on_trace_ready
         self.step_num = 0
-        self.step_rec_fn: record_function | None = None
+        self.step_rec_fn: Any = None
         self.current_action = checked(self.schedule(0))
         # The action of the schedule, even if a device that stopped early overrules it.
         self._prev_schedule_action = self.current_action
@@ -197,10 +198,17 @@ class profile(_KinetoProfile):
 
     def _open_step(self, at_start: bool = False) -> None:
         if self.record_steps:
-            self.step_rec_fn = record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
+            self.step_rec_fn = self._step_range(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self.step_rec_fn.__enter__()
         elif self.step_num and self.profiler is not None:
             self.profiler._mark_step(self.step_num, at_start)
+
+    def _step_range(self, name: str) -> Any:
+        """Returns the range of a step: torch's own if an observer of torch is to see it too."""
+        torchs = sys.modules.get("torch.autograd.profiler")
+        if self.execution_trace_observer and torchs is not None:
+            return torchs.record_function(name)
+        return record_function(name)
 
     def _close_step(self) -> None:
         if self.step_rec_fn:

@@ -45,8 +45,11 @@ impl FunctionEvent {
     }
 
     #[getter]
-    fn overload_name(&self) -> &'static str {
-        ""
+    fn overload_name(&self) -> &str {
+        let overload = self
+            .event()
+            .and_then(|(id, _)| self.analysis().profile().overload(id));
+        overload.unwrap_or_default()
     }
 
     #[getter]
