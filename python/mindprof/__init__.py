@@ -13,12 +13,16 @@ your own:
 
 try:
     from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
+    from mindprof._reimport import restore_first_import
 except SystemError as error:
     # A free-threaded interpreter raises nothing more specific for a module built with the GIL.
     raise ImportError(
         "mindprof was built for Python with the GIL, and this interpreter is free-threaded\n"
         "hint: use the standard build of this Python version"
     ) from error
+else:
+    # Before any other module of the package is imported.
+    restore_first_import()
 from mindprof._diff import DiffRow, DiffVerdict, ProfileDiff, diff
 from mindprof._frameworks.present import supported_activities
 from mindprof._install.install import install, uninstall
@@ -44,7 +48,7 @@ from mindprof._settings.profiler_config import _ExperimentalConfig as Experiment
 # The engine looks classes up now rather than at first use, when another thread may be forking.
 look_up_classes()
 import_before_forks()
-del import_before_forks, look_up_classes
+del import_before_forks, look_up_classes, restore_first_import
 
 __all__ = [
     "CuspyConfig",

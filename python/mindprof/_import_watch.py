@@ -1,18 +1,34 @@
 """`ImportWatch`: callbacks after the import of modules, to patch frameworks that are imported late.
 
 One finder precedes all others on `sys.meta_path` while a watch is active. It finds no modules
-itself: it wraps the loader that another finder returns, and the wrapper removes itself again.
+itself: it wraps the loader that another finder returns, and the wrapper removes itself again. The
+traceback of a failed import shows none of these functions.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 Callback = Callable[[ModuleType], None]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def hidden_in_tracebacks(function: Function) -> Function:
+    """Hides a function that is called during imports from the tracebacks of failed imports.
+
+    The interpreter removes the frames of its own import functions from such tracebacks, and
+    recognises them by the name of their file.
+    """
+    machinery: Any = importlib._bootstrap
+    file = machinery._call_with_frames_removed.__code__.co_filename
+    code: Any = function
+    code.__code__ = code.__code__.replace(co_filename=file)
+    return function
 
 
 class ImportWatch:
@@ -56,6 +72,7 @@ class _Finder:
         """Returns the watches for a module."""
         return [watch for watch in self.watches if name in watch.names]
 
+    @hidden_in_tracebacks
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> Any:
@@ -78,11 +95,13 @@ class _Loader:
     def __init__(self, loader: Any) -> None:
         self._loader = loader
 
+    @hidden_in_tracebacks
     def create_module(self, spec: Any) -> ModuleType | None:
         """Creates the module with the wrapped loader."""
         module: ModuleType | None = self._loader.create_module(spec)
         return module
 
+    @hidden_in_tracebacks
     def exec_module(self, module: ModuleType) -> None:
         """Runs the module with the wrapped loader, then calls the watches back."""
         if module.__spec__ is not None:

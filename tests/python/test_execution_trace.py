@@ -114,3 +114,32 @@ def test_verify_says_what_is_wrong(trace: Path, tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "a node's parent is not there" in done.stdout
+
+
+def test_a_chrome_trace_of_the_same_time_has_the_same_ids(tmp_path: Path) -> None:
+    import mindtorch_v2 as torch
+
+    file, traced = tmp_path / "execution.json", tmp_path / "trace.json"
+    observer = torch.profiler.ExecutionTraceObserver().register_callback(str(file))
+    x = torch.ones(2, 3, requires_grad=True)
+    with (
+        torch.profiler.profile(execution_trace_observer=observer) as prof,
+        torch.profiler.record_function("mine"),
+    ):
+        (x * 2).sum().backward()
+    prof.export_chrome_trace(traced)
+    nodes = [
+        (node["name"], {a["name"]: a["value"] for a in node["attrs"]})
+        for node in read(file)["nodes"]
+    ]
+    wanted = {a["rf_id"]: name for name, a in nodes if not name.startswith("[pytorch|")}
+    events = read(traced)["traceEvents"]
+    scopes = [event for event in events if event.get("cat") in ("cpu_op", "user_annotation")]
+    found = {event["args"]["Record function id"]: event["name"] for event in scopes}
+    assert len(found) == len(scopes) > 5
+    assert found == wanted
+    with torch.profiler.profile() as prof:
+        x * 2
+    prof.export_chrome_trace(traced)
+    events = [event for event in read(traced)["traceEvents"] if event.get("cat") == "cpu_op"]
+    assert {event["args"]["Record function id"] for event in events} == {0}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from typing import Any
 
@@ -147,3 +150,27 @@ def test_events_and_their_tree_are_torchs(results: Results) -> None:
     )
     assert ours - theirs == Counter()
     assert theirs - ours == Counter()
+
+
+FIRST_USE = """
+import sys, torch
+if sys.argv[1] == "ours":
+    import mindprof
+    mindprof.install()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as prof:
+    torch.ones(2)
+assert [row.key for row in prof.key_averages()]
+"""
+
+
+def test_kineto_is_first_used_on_the_thread_of_the_program() -> None:
+    environment = {**os.environ, "MINDPROF_TORCH_BACKEND": "kineto"}
+    for whose in ("torch's", "ours"):
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_USE, whose],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "must run in same thread" not in done.stderr, whose

@@ -140,3 +140,28 @@ def test_a_lazy_copy_stays_one() -> None:
     with mindprof.profile(record_shapes=True, profile_memory=True):
         torch.neg(copy)
     assert torch._C._is_cow_tensor(copy)
+
+
+def functional(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y.add_(1)
+    z = y.view(-1)
+    z.mul_(2)
+    return torch.cat([y, y]) @ y.t()
+
+
+@pytest.mark.parametrize("remove", ["mutations", "mutations_and_views"])
+def test_shapes_of_functionalized_operators_are_torchs(remove: str) -> None:
+    x = torch.ones(3, 4)
+    run = torch.func.functionalize(functional, remove=remove)
+    nested = torch.func.functionalize(torch.func.vmap(functional), remove=remove)
+    run(x)
+    found = []
+    for profiler in (torch.profiler.profile, mindprof.profile):
+        activities = [torch.profiler.ProfilerActivity.CPU]
+        with profiler(activities=activities, record_shapes=True) as prof:
+            run(x)
+            nested(torch.ones(2, 3, 4))
+        found.append([(event.name, event.input_shapes) for event in prof.events()])
+    assert ("aten::add_", [[3, 4], [], []]) in found[0]
+    assert found[1] == found[0]

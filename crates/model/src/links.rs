@@ -3,7 +3,7 @@
 //! Sources set links as they find them, and only [`crate::ProfileBuilder`] changes them, when it
 //! combines several parts. `mindprof-analyze` works out what they connect.
 
-use crate::{Category, Event, ThreadId};
+use crate::{Category, Event, StringId, StringTable, ThreadId};
 
 /// The ids that link one event to others. Zero means "none".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,8 +13,12 @@ pub struct Links {
     pub external: u32,
     /// The correlation id, which a runtime call shares with the device work that it launched.
     pub correlation: u32,
+    /// The id by which an execution trace refers to the scope.
+    pub record_function: u32,
     /// See [`ForwardThread::to_raw`].
     pub(crate) forward: u32,
+    /// See [`Links::overload`].
+    pub(crate) overload: u32,
 }
 
 impl Links {
@@ -23,8 +27,21 @@ impl Links {
         Self {
             external,
             correlation,
+            record_function: 0,
             forward: 0,
+            overload: 0,
         }
+    }
+
+    /// Returns the overload of an operator, such as `Tensor` of `aten::add`, if it was recorded.
+    pub fn overload(&self) -> Option<StringId> {
+        let overload = StringId::from_raw(self.overload);
+        (overload != StringTable::EMPTY).then_some(overload)
+    }
+
+    /// Sets the overload of an operator; an empty string means none.
+    pub const fn set_overload(&mut self, overload: StringId) {
+        self.overload = overload.to_raw();
     }
 
     /// Returns the thread of a backward node's forward operator.

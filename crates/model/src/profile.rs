@@ -98,6 +98,20 @@ impl Profile {
         self.has_links().then(|| self.contents.links.at(id.index()))
     }
 
+    /// Returns the overload of an operator, or `None` if it was not recorded or has no name.
+    pub fn overload(&self, id: EventId) -> Option<&str> {
+        let overload = self
+            .has_overloads()
+            .then(|| self.contents.links.at(id.index()));
+        let overload = overload.and_then(|links| links.overload())?;
+        Some(self.strings().text(overload))
+    }
+
+    /// Returns whether the overloads of operators were recorded.
+    pub fn has_overloads(&self) -> bool {
+        self.contents.links.has_overloads()
+    }
+
     /// Returns whether any event has links.
     pub fn has_links(&self) -> bool {
         !self.contents.links.is_empty()

@@ -287,6 +287,11 @@ impl Events {
         py.enter(|| Ok::<_, Error>(Averages::new(Arc::clone(&self.analyzed), group_by)))
     }
 
+    /// Returns whether the overloads of operators were recorded.
+    fn has_overloads(&self) -> bool {
+        self.analyzed.analysis.profile().has_overloads()
+    }
+
     /// Returns the rows of the operators that have no FLOP formula.
     fn uncounted(&self, py: Python<'_>) -> PyResult<Averages> {
         py.enter(|| Ok::<_, Error>(Averages::uncounted(Arc::clone(&self.analyzed))))

@@ -116,7 +116,7 @@ mod _core {
     #[pymodule_export]
     use crate::profile::Profile;
     #[pymodule_export]
-    use crate::py_cache::look_up_classes;
+    use crate::py_cache::{first_package, look_up_classes};
     #[pymodule_export]
     use crate::python_calls::{
         follow_thread, name_module_calls, name_optimizer_steps, pause_calls, resume_calls,

@@ -48,6 +48,8 @@ interned_names! {
 
 /// Classes and functions of the package `mindprof` that the native module calls or returns.
 pub(crate) struct Classes {
+    /// The package itself, as it was imported first.
+    package: Py<PyAny>,
     /// The members of `DeviceType`, by number.
     pub(crate) device_types: Py<PyList>,
     pub(crate) function_event: Py<PyAny>,
@@ -79,6 +81,7 @@ pub(crate) fn classes(py: Python<'_>) -> PyResult<&'static Classes> {
         let core = py.import("mindprof._core")?;
         let torch_classes = py.import("mindprof._torch_classes")?;
         Ok(Classes {
+            package: py.import("mindprof")?.into_any().unbind(),
             device_types: members.cast_into::<PyList>()?.unbind(),
             function_event: class("FunctionEvent")?,
             interval: class("Interval")?,
@@ -101,4 +104,11 @@ pub(crate) fn prefill(py: Python<'_>) {
 #[pyfunction]
 pub(crate) fn look_up_classes(py: Python<'_>) -> PyResult<()> {
     classes(py).map(|_| ())
+}
+
+/// Returns the package `mindprof` as it was imported first, or `None` if this is the first import.
+#[pyfunction]
+pub(crate) fn first_package(py: Python<'_>) -> Option<Py<PyAny>> {
+    let classes = CLASSES.get(py)?;
+    Some(classes.package.clone_ref(py))
 }

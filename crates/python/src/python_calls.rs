@@ -35,6 +35,7 @@ mod interned;
 mod interpreter;
 mod modules;
 mod names;
+mod parked;
 mod shadow;
 mod thread_state;
 

@@ -67,6 +67,7 @@ struct SessionOptions {
     profile_memory: bool,
     with_flops: bool,
     results: bool,
+    overloads: bool,
     with_stack: bool,
     with_modules: bool,
     stack_depth: usize,
@@ -87,6 +88,7 @@ impl FromPyObject<'_, '_> for SessionOptions {
             profile_memory: options.getattr("profile_memory")?.extract()?,
             with_flops: options.getattr("with_flops")?.extract()?,
             results: options.getattr("results")?.extract()?,
+            overloads: options.getattr("overloads")?.extract()?,
             with_stack: options.getattr("with_stack")?.extract()?,
             with_modules: options.getattr("with_modules")?.extract()?,
             stack_depth: options.getattr("stack_depth")?.extract()?,
@@ -129,6 +131,7 @@ impl Session {
             inputs: options.records_inputs,
             memory: options.profile_memory,
             results: options.results,
+            overloads: options.overloads,
             calls: wanted.calls,
             budget_bytes: options.budget_bytes,
         };

@@ -31,8 +31,8 @@ impl TorchProbe {
 
     /// Builds the observer from what the probe saw and from facts known to Python: the addresses of
     /// two tensors, the sequence numbers of two autograd nodes, and the addresses of sample tensors
-    /// (plain ones, a large one and four special ones). Returns whether the observer can read
-    /// tensors in place.
+    /// (plain ones, a large one, four special ones, and a wrapper with the tensor that it wraps).
+    /// Returns whether the observer can read tensors in place.
     fn finish(
         &self,
         tensors: [u64; 2],
@@ -40,6 +40,7 @@ impl TorchProbe {
         plain: Vec<u64>,
         large: u64,
         others: [u64; 4],
+        wrapper: [u64; 2],
     ) -> PyResult<bool> {
         let probe = self
             .probe
@@ -56,6 +57,7 @@ impl TorchProbe {
                 plain: &plain,
                 large,
                 others,
+                wrapper,
             },
         };
         let observer = probe.finish(&facts).map_err(Error::from)?;

@@ -119,6 +119,12 @@ impl Started {
         }?;
         // SAFETY: the record is live.
         unsafe { self.link(kind, state, &mut open) };
+        if let Some(handle) = layout.handle {
+            // It is zero unless someone needs it, such as torch's observer of execution traces. One
+            // that is too large is left out. SAFETY: the record is live.
+            let handle = unsafe { self.read::<u64>(handle) };
+            open.set_record_function(u32::try_from(handle).unwrap_or(0));
+        }
         Some((open, kind))
     }
 
@@ -139,9 +145,22 @@ impl Started {
                 None if self.observer.symbols.argument_count(self.record) == 0 => {
                     return self.open_text(Kind::Operator, text, state);
                 }
-                None => state.names.add(text),
+                None => state.names.add(text, self.overload()),
             };
             open_with(name, |inputs| self.write_inputs(inputs)).map(|open| (open, Kind::Operator))
+        }
+    }
+
+    /// Returns the overload of an operator, or null if this torch does not tell.
+    ///
+    /// # Safety
+    /// As for [`Started::open`].
+    #[cold]
+    unsafe fn overload(&self) -> *const c_char {
+        match self.observer.symbols.overload_name {
+            // SAFETY: the caller guarantees a live record, and the function does not throw.
+            Some(overload_name) => unsafe { overload_name(self.record) },
+            None => ptr::null(),
         }
     }
 

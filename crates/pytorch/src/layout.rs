@@ -16,6 +16,9 @@ pub struct Layout {
     pub forward_thread: usize,
     /// In a `RecordFunction`: the address of the inputs, followed by their number.
     pub inputs: usize,
+    /// In a `RecordFunction`: the handle by which execution traces refer to it, zero if nobody needs
+    /// it. `None` if the probe did not find it.
+    pub handle: Option<usize>,
     /// The tags of values.
     pub tags: Tags,
     /// In a list: the address of its first value, followed by that of their end.

@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 
-use mindprof_record::{Name, NameKind};
+use mindprof_record::Name;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 /// How many operators a thread caches. torch has a few thousand; more come from schemas that are
@@ -44,15 +44,22 @@ impl KnownNames {
         unsafe { are_equal(known.text.as_ptr(), address) }.then_some(known.name)
     }
 
-    /// Adds the operator whose string lies at `address`.
+    /// Adds the operator whose string lies at `address`. Each overload of an operator has a schema
+    /// and thus a string of its own; `overload` is null if it is not known.
     ///
     /// # Safety
-    /// As for [`KnownNames::find`].
+    /// As for [`KnownNames::find`], and `overload` is null or NUL-terminated too.
     #[cold]
-    pub(crate) unsafe fn add(&self, address: *const c_char) -> Name {
+    pub(crate) unsafe fn add(&self, address: *const c_char, overload: *const c_char) -> Name {
         // SAFETY: the caller guarantees a NUL-terminated string at `address`.
         let text = unsafe { CStr::from_ptr(address) };
-        let name = Name::intern(&text.to_string_lossy(), NameKind::Operator);
+        let overload = if overload.is_null() {
+            c""
+        } else {
+            // SAFETY: the caller guarantees a NUL-terminated string.
+            unsafe { CStr::from_ptr(overload) }
+        };
+        let name = Name::intern_overload(&text.to_string_lossy(), &overload.to_string_lossy());
         if let Ok(mut known) = self.0.try_borrow_mut() {
             if known.len() >= MOST_KNOWN {
                 known.clear();
@@ -94,11 +101,11 @@ mod tests {
         // SAFETY: the array ends in a NUL byte, before and after the change below.
         unsafe {
             assert_eq!(known.find(address), None);
-            let name = known.add(address);
+            let name = known.add(address, std::ptr::null());
             assert_eq!(known.find(address), Some(name));
             address.cast::<[u8; 10]>().write(*b"aten::two\0");
             assert_eq!(known.find(address), None);
-            assert_ne!(known.add(address), name);
+            assert_ne!(known.add(address, std::ptr::null()), name);
         }
     }
 }

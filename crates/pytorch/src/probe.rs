@@ -2,8 +2,9 @@
 //!
 //! The caller runs a few operators between [`Probe::begin`] and [`Probe::finish`] and passes their
 //! known values ([`Facts`]). A field is accepted if exactly one offset holds the expected value in
-//! every sample; otherwise probing fails and nothing is attached. Only the layout of complex
-//! numbers is optional: if it is not found, the values of complex inputs are not recorded.
+//! every sample; otherwise probing fails and nothing is attached. Two are optional: without the
+//! layout of complex numbers, the values of complex inputs are not recorded, and without the handle,
+//! traces cannot be joined with execution traces.
 //!
 //! ```text
 //! record_function("mindprof::probe")           a range: no sequence number
@@ -76,7 +77,10 @@ impl Probe {
     pub fn begin(symbols: Symbols) -> Self {
         let samples = Vec::new();
         RUNNING.set(Some(Running { symbols, samples }));
-        let callback = Callback::new(take_sample, ignore_end, true);
+        let callback = Callback {
+            needs_ids: true,
+            ..Callback::new(take_sample, ignore_end, true)
+        };
         // SAFETY: the callbacks are static functions and never unwind.
         let handle = unsafe { (symbols.add_thread_local_callback)(callback) };
         Self {
@@ -175,10 +179,12 @@ fn find_layout(samples: &[Sample], facts: &Facts<'_>, thread: u64) -> Result<Lay
     let mut tags = find_tags(one, two, sum, cat, &list)?;
     tags.complex = find_complex(samples, inputs, &tags);
     known.check_other_lists(sum, inputs, &list, &tags)?;
+    let forward_thread = known.forward_thread(sequence, thread)?;
     Ok(Layout {
         scope: known.scope()?,
         sequence,
-        forward_thread: known.forward_thread(sequence, thread)?,
+        forward_thread,
+        handle: find_handle(samples, forward_thread),
         inputs,
         tags,
         list_values: list.values_offset,
@@ -335,6 +341,17 @@ fn find_tags(
     } else {
         Err(wrong("the kinds of values were not found"))
     }
+}
+
+/// Finds the handle, which follows the forward thread and increases from scope to scope.
+fn find_handle(samples: &[Sample], forward_thread: usize) -> Option<usize> {
+    let handle = forward_thread + 8;
+    let increases = |pair: &[Sample]| pair[0].word(handle) < pair[1].word(handle);
+    let is_it = handle < RECORD_BYTES
+        && samples.len() > 1
+        && samples[0].word(handle) != 0
+        && samples.windows(2).all(increases);
+    is_it.then_some(handle)
 }
 
 /// Finds the layout of complex numbers, from the one that `full` took.

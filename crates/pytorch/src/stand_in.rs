@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use mindprof_model::TensorRole;
 
@@ -25,6 +26,7 @@ pub(crate) const LAYOUT: Layout = Layout {
     scope: 21,
     sequence: 64,
     forward_thread: 128,
+    handle: Some(136),
     inputs: 240,
     tags: Tags {
         tensor: 11,
@@ -44,6 +46,9 @@ const NAME: usize = RECORD_BYTES / 8 - 1;
 const COUNT: usize = NAME - 1;
 const ASYNC: usize = NAME - 2;
 pub(crate) const THREAD: u64 = 77;
+
+/// The next handle of a scope, for callbacks that need one.
+static HANDLES: AtomicU64 = AtomicU64::new(1);
 
 static CALLBACKS: Mutex<Vec<(u64, Callback)>> = Mutex::new(Vec::new());
 
@@ -68,6 +73,7 @@ fn address_of(name: &str) -> *const c_void {
         ("addThreadLocalCallback", add_callback as *const c_void),
         ("removeCallback", remove_callback as *const c_void),
         ("RecordFunction4name", name_of as *const c_void),
+        ("overload_name", overload_of as *const c_void),
         ("num_inputs", count_of as *const c_void),
         ("isAsync", is_async as *const c_void),
         ("currentThreadId", thread_number as *const c_void),
@@ -108,6 +114,23 @@ extern "C" fn remove_callback(handle: u64) {
         .retain(|(known, _)| *known != handle);
 }
 
+/// Registers a callback that does nothing but need the handles of scopes. Returns its number.
+pub(crate) fn need_handles(symbols: &Symbols) -> u64 {
+    extern "C" fn start(
+        context: *mut *mut c_void,
+        _record: *const RecordFunction,
+    ) -> *mut *mut c_void {
+        context
+    }
+    extern "C" fn end(_record: *const RecordFunction, _context: *mut c_void) {}
+    let callback = Callback {
+        needs_ids: true,
+        ..Callback::new(start, end, false)
+    };
+    // SAFETY: the callbacks are static functions and never unwind.
+    unsafe { (symbols.add_global_callback)(callback) }
+}
+
 /// Returns, for each registered callback, whether it wants inputs.
 pub(crate) fn installed() -> Vec<bool> {
     let callbacks = CALLBACKS.lock().unwrap();
@@ -119,6 +142,12 @@ pub(crate) fn installed() -> Vec<bool> {
 
 extern "C" fn name_of(record: &Record) -> *const c_char {
     record.words[NAME] as *const c_char
+}
+
+/// Additions have an overload, other operators do not.
+extern "C" fn overload_of(record: &Record) -> *const c_char {
+    let has_overload = record.name.to_bytes().starts_with(b"aten::add");
+    if has_overload { c"Tensor" } else { c"" }.as_ptr()
 }
 
 extern "C" fn count_of(record: &Record) -> usize {
@@ -275,6 +304,7 @@ pub(crate) fn samples<'a>(plain: &'a [u64], further: &[Tensor; 5]) -> TensorSamp
         plain,
         large,
         others: [elsewhere, own, sized, strided],
+        wrapper: [0; 2],
     }
 }
 
@@ -526,7 +556,7 @@ impl Value {
 pub(crate) struct Record {
     words: [u64; RECORD_BYTES / 8],
     contexts: Vec<(Callback, *mut c_void)>,
-    _name: CString,
+    name: CString,
     _inputs: Vec<[u64; 2]>,
     _values: Vec<Value>,
 }
@@ -556,7 +586,7 @@ impl Record {
         Box::new(Self {
             words,
             contexts: Vec::new(),
-            _name: name,
+            name,
             _inputs: inputs,
             _values: values,
         })
@@ -574,6 +604,9 @@ impl Record {
             let callbacks = CALLBACKS.lock().unwrap();
             callbacks.iter().map(|(_, callback)| *callback).collect()
         };
+        if callbacks.iter().any(|callback| callback.needs_ids) {
+            self.words[LAYOUT.handle.unwrap() / 8] = HANDLES.fetch_add(1, Ordering::Relaxed);
+        }
         let record: *const RecordFunction = ptr::from_ref(&*self).cast();
         for callback in callbacks {
             let mut context = ptr::null_mut();

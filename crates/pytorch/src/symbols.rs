@@ -75,6 +75,9 @@ pub struct Symbols {
     /// Takes the lock of the list of callbacks. `None` if it is not exported.
     pub(crate) has_global_callbacks: Option<unsafe extern "C" fn() -> bool>,
     pub(crate) name: unsafe extern "C" fn(*const RecordFunction) -> *const c_char,
+    /// Returns the overload of a scope with a schema, else an empty string. Observing operators does
+    /// not need it.
+    pub(crate) overload_name: Option<unsafe extern "C" fn(*const RecordFunction) -> *const c_char>,
     pub(crate) num_inputs: unsafe extern "C" fn(*const RecordFunction) -> usize,
     /// Returns whether a scope may end on another thread, and does not contain what follows its
     /// begin.
@@ -203,6 +206,7 @@ impl Symbols {
                 remove_callback: function(look_up, c"_ZN2at14removeCallbackEm")?,
                 has_global_callbacks: function(look_up, c"_ZN2at18hasGlobalCallbacksEv").ok(),
                 name: function(look_up, c"_ZNK2at14RecordFunction4nameEv")?,
+                overload_name: function(look_up, c"_ZNK2at14RecordFunction13overload_nameEv").ok(),
                 num_inputs: function(look_up, c"_ZNK2at14RecordFunction10num_inputsEv")?,
                 is_async: function(look_up, c"_ZNK2at14RecordFunction7isAsyncEv")?,
                 current_thread_id: function(look_up, c"_ZN2at14RecordFunction15currentThreadIdEv")?,

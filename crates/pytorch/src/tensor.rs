@@ -52,9 +52,25 @@ impl TensorFacts<'_> {
         unsafe {
             match &tensors.layout {
                 Some(layout) if layout.is_plain(tensor) => layout.read(tensor),
-                Some(layout) if layout.is_untold(tensor) => None,
+                Some(layout) if layout.is_untold(tensor) => Self::of_wrapped(tensor, tensors),
                 _ => ask(tensor.tensor(), &tensors.symbols),
             }
+        }
+    }
+}
+
+impl TensorFacts<'_> {
+    /// Reads the tensor that a wrapper wraps. Returns `None` if the tensor is not a wrapper.
+    ///
+    /// # Safety
+    /// As for [`TensorFacts::of`].
+    #[cold]
+    unsafe fn of_wrapped(tensor: &Value, tensors: &Tensors) -> Option<Self> {
+        // SAFETY: the caller guarantees a live, defined tensor. A wrapper keeps a defined tensor
+        // alive as long as itself.
+        unsafe {
+            let wrapped = tensors.layout.as_ref()?.wrapped(tensor)?;
+            Self::of(&wrapped, tensors)
         }
     }
 }

@@ -36,6 +36,18 @@ pub(crate) struct TensorLayout {
     pub(crate) storage: usize,
     /// In a storage: the address of its bytes.
     pub(crate) bytes: usize,
+    /// The layout of wrappers; `None` if it was not found.
+    pub(crate) wrapper: Option<WrapperLayout>,
+}
+
+/// Byte offsets in the tensors of `torch.func.functionalize`, which wrap other tensors and have
+/// their sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WrapperLayout {
+    /// The virtual table pointer with which a wrapper begins.
+    pub(crate) table: u64,
+    /// The address of the wrapped tensor.
+    pub(crate) value: usize,
 }
 
 impl TensorLayout {
@@ -64,6 +76,21 @@ impl TensorLayout {
                 strides: strides_at((dims as *const i64).add(room), dim),
                 layout: 0,
             })
+        }
+    }
+
+    /// Returns the tensor that a wrapper wraps, or `None` if the tensor is not a wrapper.
+    ///
+    /// # Safety
+    /// The value is a live, defined tensor.
+    #[inline]
+    pub(crate) unsafe fn wrapped(&self, tensor: &Value) -> Option<Value> {
+        let wrapper = self.wrapper?;
+        // SAFETY: the caller guarantees a live tensor, a C++ object begins with its virtual table
+        // pointer, and that of wrappers identifies an object with a tensor at the offset.
+        unsafe {
+            (Self::word::<u64>(tensor.payload, 0) == wrapper.table)
+                .then(|| Value::new(Self::word(tensor.payload, wrapper.value), tensor.tag))
         }
     }
 

@@ -14,10 +14,12 @@ use crate::ivalue::Value;
 use crate::self_read::read_words;
 use crate::symbols::TensorSymbols;
 use crate::tensor::{CPU, ask_storage, device_kind, dtype_of};
-use crate::tensor_layout::{FEW, TensorLayout};
+use crate::tensor_layout::{FEW, TensorLayout, WrapperLayout};
 
 /// How many words of a tensor are examined; it has 22 in torch 2.15.
 const TENSOR_WORDS: usize = 24;
+/// How many words of a wrapper are examined; the wrapped tensor follows the fields of a tensor.
+const WRAPPER_WORDS: usize = 32;
 /// How many words of a storage are examined.
 const STORAGE_WORDS: usize = 8;
 
@@ -36,6 +38,8 @@ pub struct TensorSamples<'a> {
     /// A tensor on another device than the CPU, an instance of a Python subclass, and two more of
     /// that class: one whose sizes and one whose strides come from Python.
     pub others: [u64; 4],
+    /// A tensor of `torch.func.functionalize` and the tensor that it wraps, or zeros.
+    pub wrapper: [u64; 2],
 }
 
 impl TensorSamples<'_> {
@@ -62,6 +66,20 @@ impl TensorSamples<'_> {
             device: self.find_device(&plain, table, symbols)?,
             storage,
             bytes,
+            wrapper: self.find_wrapper(table),
+        })
+    }
+
+    fn find_wrapper(&self, plain_table: u64) -> Option<WrapperLayout> {
+        let [wrapper, inner] = self.wrapper;
+        let words = read_words::<WRAPPER_WORDS>(wrapper)?;
+        let _is_tensor = plain_words(inner, plain_table)?;
+        let value = only((8..8 * WRAPPER_WORDS).step_by(8), |offset| {
+            words[offset / 8] == inner
+        })?;
+        (words[0] != plain_table).then_some(WrapperLayout {
+            table: words[0],
+            value,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use mindprof_model::{DType, Event, Flags, InputsEncoder, Profile, ScopeKind, TensorRole};
+use mindprof_model::{DType, Event, EventId, Flags, InputsEncoder, Profile, ScopeKind, TensorRole};
 use mindprof_record::{Options, Session};
 
 use crate::error::Error;
@@ -97,10 +97,14 @@ fn observer() -> &'static Observer {
 }
 
 fn record(wanted: Wanted, work: impl FnOnce()) -> Profile {
+    record_with(Options::default(), wanted, work)
+}
+
+fn record_with(options: Options, wanted: Wanted, work: impl FnOnce()) -> Profile {
     let session = Session::start(Options {
         inputs: wanted.inputs,
         memory: wanted.memory,
-        ..Options::default()
+        ..options
     });
     let attachment = observer().attach(wanted).unwrap();
     work();
@@ -150,6 +154,7 @@ fn a_probe_that_saw_nothing_finds_nothing() {
             plain: &[],
             large: 0,
             others: [0; 4],
+            wrapper: [0; 2],
         },
     };
     assert!(matches!(probe.finish(&facts), Err(Error::Layout(_))));
@@ -245,6 +250,42 @@ fn inputs_are_told_apart_as_torchs_profiler_does() {
         expected.other();
     }
     assert_eq!(profile.inputs().words(event.inputs), expected.words());
+}
+
+#[test]
+fn a_scope_has_the_handle_that_another_observer_needs() {
+    let observer = observer();
+    let profile = record(Wanted::default(), || {
+        Record::new(operator("aten::mul", -1), vec![int(1)]).run();
+        let other = stand_in::need_handles(&observer.symbols);
+        Record::new(operator("aten::neg", -1), vec![int(1)]).run();
+        observer.symbols.remove(other);
+        Record::new(operator("aten::sub", -1), vec![int(1)]).run();
+    });
+    let ids = [0, 1, 2].map(|index| {
+        let links = profile.links(EventId::from_raw(index)).unwrap();
+        links.record_function
+    });
+    assert_eq!([ids[0], ids[2]], [0, 0]);
+    assert_ne!(ids[1], 0);
+}
+
+#[test]
+fn an_overload_is_told_to_those_who_ask() {
+    let _observer = observer();
+    let run = || Record::new(operator("aten::add", -1), vec![int(1)]).run();
+    for (overloads, overload) in [(true, Some("Tensor")), (false, None)] {
+        let profile = record_with(
+            Options {
+                overloads,
+                ..Options::default()
+            },
+            Wanted::default(),
+            run,
+        );
+        assert_eq!(names(&profile), ["aten::add"]);
+        assert_eq!(profile.overload(EventId::from_raw(0)), overload);
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
-    LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StepMark, StringId, Thread, ThreadId,
+    LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StepMark, StringId, StringTable,
+    Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -64,7 +65,10 @@ fn part_of(capture: &Capture) -> Part {
     part.metadata = capture.metadata.clone();
     StepMark::write(&step_marks(capture), &mut part.metadata);
     part.span = Nanos(scale.nanoseconds(capture.window.end));
-    let mut names = Names::default();
+    let mut names = Names {
+        keep_overloads: capture.keep_overloads,
+        ..Names::default()
+    };
     let mut links = ScopeLinks::default();
     for thread in &capture.threads {
         part.add_losses(&thread.lost);
@@ -128,8 +132,9 @@ impl Scopes<'_> {
             let record = cursor.at(index as usize);
             let end = capture.window.end;
             events.push(names.event(record, self.id, self.tables, &scale, end, part));
-            if record.has_forward() || self.found.has_externals {
-                links.add(first + place, record);
+            let overload = names.overload(record);
+            if record.has_forward() || self.found.has_numbers || overload != StringTable::EMPTY {
+                links.add(first + place, record, overload);
             }
         }
         part.add_events(events);
@@ -150,7 +155,8 @@ impl Scopes<'_> {
 }
 
 /// The links of scopes: the threads of backward nodes' forward operators, held by key until all
-/// threads are known, and the external ids by which device work refers to scopes.
+/// threads are known, the ids by which device work and execution traces refer to scopes, and the
+/// overloads of operators.
 #[derive(Default)]
 struct ScopeLinks {
     columns: LinkColumns,
@@ -161,6 +167,8 @@ struct ScopeLinks {
     told: FxHashMap<u64, u32>,
     /// The external ids of the current thread's scopes, by their starts.
     externals: FxHashMap<u64, u32>,
+    /// The record function ids of the current thread's scopes, by their starts.
+    functions: FxHashMap<u64, u32>,
 }
 
 impl ScopeLinks {
@@ -175,22 +183,31 @@ impl ScopeLinks {
             (self.told).extend(notes.map(|record| (record.start, record.end as u32)));
         }
         self.externals.clear();
-        if found.has_externals {
-            let notes = thread.records();
-            let notes = notes.filter(|record| record.name == Record::EXTERNAL);
-            (self.externals).extend(notes.map(|record| (record.start, record.end as u32)));
+        self.functions.clear();
+        if found.has_numbers {
+            for record in thread.records() {
+                let numbers = match record.name {
+                    Record::EXTERNAL => &mut self.externals,
+                    Record::FUNCTION => &mut self.functions,
+                    _ => continue,
+                };
+                numbers.insert(record.start, record.end as u32);
+            }
         }
     }
 
     /// Adds the links of a scope, which is the part's event `index`.
-    fn add(&mut self, index: usize, record: &Record) {
+    fn add(&mut self, index: usize, record: &Record, overload: StringId) {
         let mut links = Links::default();
+        links.set_overload(overload);
         if record.has_forward() {
             let key = self.told.get(&record.start).copied().unwrap_or(self.own);
             links.set_forward_thread(ForwardThread::At(ThreadId::from_raw(key)));
         }
         let external = self.externals.get(&record.start);
         links.external = external.copied().unwrap_or(0);
+        let function = self.functions.get(&record.start);
+        links.record_function = function.copied().unwrap_or(0);
         if links != Links::default() {
             self.columns.set(index, links);
         }
@@ -250,8 +267,8 @@ struct Found {
     pieces: usize,
     /// Whether some forward operators ran on other threads than their backward nodes.
     has_forwards: bool,
-    /// Whether some scopes have external ids.
-    has_externals: bool,
+    /// Whether some scopes have external ids or record function ids.
+    has_numbers: bool,
 }
 
 impl Found {
@@ -267,7 +284,7 @@ impl Found {
             open: still_open(capture, thread),
             pieces: 0,
             has_forwards: false,
-            has_externals: false,
+            has_numbers: false,
         };
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
@@ -284,7 +301,7 @@ impl Found {
             let is_piece = record.name == Record::MEMORY && is_piece_wanted(capture, record);
             found.pieces += usize::from(is_piece);
             found.has_forwards |= record.name == Record::FORWARD;
-            found.has_externals |= record.name == Record::EXTERNAL;
+            found.has_numbers |= matches!(record.name, Record::EXTERNAL | Record::FUNCTION);
         }
         found.open.retain(is_wanted);
         for record in &found.open {
@@ -369,7 +386,16 @@ struct Tables {
 /// Maps the recorder's names to the profile's strings, filled as they are met.
 #[derive(Default)]
 struct Names {
-    known: Vec<Option<(StringId, NameKind)>>,
+    known: Vec<Option<KnownName>>,
+    keep_overloads: bool,
+}
+
+#[derive(Clone, Copy)]
+struct KnownName {
+    name: StringId,
+    kind: NameKind,
+    /// Empty if there is none, or if the window did not ask for overloads.
+    overload: StringId,
 }
 
 impl Names {
@@ -409,22 +435,43 @@ impl Names {
         kind == NameKind::Module
     }
 
+    /// Returns the overload of a scope whose event was made already.
+    #[inline]
+    fn overload(&self, record: &Record) -> StringId {
+        if !self.keep_overloads {
+            return StringTable::EMPTY;
+        }
+        let known = self.known.get((record.name & !Record::ASYNC) as usize);
+        let known = known.copied().flatten();
+        known.map_or(StringTable::EMPTY, |known| known.overload)
+    }
+
     #[inline]
     fn find(&mut self, number: u32, part: &mut Part) -> (StringId, NameKind) {
-        match self.known.get(number as usize) {
-            Some(Some(found)) => *found,
+        let known = match self.known.get(number as usize) {
+            Some(Some(known)) => *known,
             Some(None) | None => self.add(number, part),
-        }
+        };
+        (known.name, known.kind)
     }
 
     #[cold]
-    fn add(&mut self, number: u32, part: &mut Part) -> (StringId, NameKind) {
+    fn add(&mut self, number: u32, part: &mut Part) -> KnownName {
         let index = number as usize;
         let table = name::table();
         let (text, kind) = table
             .get(number)
             .expect("a record's name came from the table");
-        let found = (part.strings.intern(text), kind);
+        let (text, overload) = name::split_overload(text, kind);
+        let found = KnownName {
+            name: part.strings.intern(text),
+            kind,
+            overload: if self.keep_overloads {
+                part.strings.intern(overload)
+            } else {
+                StringTable::EMPTY
+            },
+        };
         if self.known.len() <= index {
             self.known.resize(index + 1, None);
         }

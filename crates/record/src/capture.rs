@@ -22,6 +22,10 @@ use crate::thread_key::ThreadKey;
 /// the expensive conversion when someone needs the profile. Device events and the recordings of
 /// other processes are attached to it in between.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the window"
+)]
 pub struct Capture {
     /// The metadata of the profile.
     pub metadata: Metadata,
@@ -36,6 +40,7 @@ pub struct Capture {
     pub(crate) keep_inputs: bool,
     pub(crate) keep_memory: bool,
     pub(crate) keep_results: bool,
+    pub(crate) keep_overloads: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
     /// Keeps the names that the records refer to alive.

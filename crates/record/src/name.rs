@@ -27,6 +27,22 @@ const LONGEST_REMEMBERED: usize = 256;
 /// index.
 const ENTRY_BYTES: usize = 96;
 
+/// Separates an operator's text from its overload in the table. Names of operators come from C
+/// strings, which do not contain it.
+const OVERLOAD_SEPARATOR: char = '\0';
+
+/// Splits the text of a name from the table into what profiles show and the overload, which may be
+/// empty.
+pub(crate) fn split_overload(text: &str, kind: NameKind) -> (&str, &str) {
+    let found = text.split_once(OVERLOAD_SEPARATOR);
+    match kind {
+        NameKind::Operator => found.unwrap_or((text, "")),
+        NameKind::Backward | NameKind::Annotation | NameKind::Function | NameKind::Module => {
+            (text, "")
+        }
+    }
+}
+
 /// The kind of scope that a name belongs to. It decides the category and the scope kind of the
 /// event, and equal texts of different kinds are different names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,6 +87,16 @@ impl Name {
     /// as the process, so use it only for texts that are bounded in number.
     pub fn intern(text: &str, kind: NameKind) -> Self {
         Self::find(text, kind, 0)
+    }
+
+    /// Returns the name of an operator whose schema has several overloads. Profiles show `text`, and
+    /// the overload if they are asked to.
+    pub fn intern_overload(text: &str, overload: &str) -> Self {
+        if overload.is_empty() {
+            return Self::intern(text, NameKind::Operator);
+        }
+        let text = format!("{text}{OVERLOAD_SEPARATOR}{overload}");
+        Self::intern(&text, NameKind::Operator)
     }
 
     /// Returns the name of `text` in recording `epoch`, for texts that may be unbounded in number.

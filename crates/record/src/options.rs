@@ -4,6 +4,10 @@
 /// memory that may take. If several sessions are open, each thread records the union of their
 /// options, and each capture keeps only what its own session asked for.
 #[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub struct Options {
     /// Whether scopes record their inputs: shapes, dtypes and values.
     pub inputs: bool,
@@ -11,6 +15,8 @@ pub struct Options {
     pub memory: bool,
     /// Whether scopes record the tensors they return; inputs then include storage offsets.
     pub results: bool,
+    /// Whether the profile names the overloads of operators, if the framework reports them.
+    pub overloads: bool,
     /// Which calls of the program's language are recorded. The stack provider reports them.
     pub calls: Calls,
     /// The byte budget of the recording. Once it is spent, further events are dropped and counted.
@@ -24,6 +30,7 @@ impl Default for Options {
             inputs: false,
             memory: false,
             results: false,
+            overloads: false,
             calls: Calls::None,
             budget_bytes: 256 << 20,
         }

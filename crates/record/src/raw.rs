@@ -15,6 +15,7 @@
 //! forward    start   key       FORWARD     0                0
 //! result     time    address   RESULT      its inputs       0
 //! external   start   number    EXTERNAL    0                0
+//! function   start   number    FUNCTION    0                0
 //! ```
 
 use mindprof_model::TensorRole;
@@ -56,6 +57,7 @@ impl Record {
     pub(crate) const FORWARD: u32 = u32::MAX - 4;
     pub(crate) const RESULT: u32 = u32::MAX - 5;
     pub(crate) const EXTERNAL: u32 = u32::MAX - 6;
+    pub(crate) const FUNCTION: u32 = u32::MAX - 7;
 
     /// Flags the name of a scope that ended on another thread than it began on, or was marked as
     /// asynchronous.
@@ -125,6 +127,12 @@ impl Record {
         Self::other(Self::EXTERNAL, start, number as u64, 0, 0)
     }
 
+    /// Returns the record for a scope that began at `start` and that an execution trace refers to by
+    /// this record function id.
+    pub(crate) const fn function(start: u64, number: u32) -> Self {
+        Self::other(Self::FUNCTION, start, number as u64, 0, 0)
+    }
+
     /// Returns the third word of a record that is not a scope.
     pub(crate) const fn third(&self) -> u64 {
         self.stack as u64 | (self.sequence as u64) << 32
@@ -145,7 +153,7 @@ impl Record {
     /// Returns whether the record is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::EXTERNAL
+        self.name < Self::FUNCTION
     }
 
     /// Returns the sequence number of the scope.

@@ -6,6 +6,7 @@
 //! scope costs one load while nothing records.
 
 use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use mindprof_model::LossCause;
 
@@ -233,6 +234,15 @@ impl OpenScope {
         }
     }
 
+    /// Sets the id by which an execution trace refers to this scope, in place of the recorder's own;
+    /// zero means none. Call this on the thread that the scope was opened on.
+    #[inline]
+    pub fn set_record_function(&self, number: u32) {
+        if number != 0 {
+            local::push_side_record(Gate::load(), Record::function(self.start, number));
+        }
+    }
+
     #[inline]
     fn begin(
         gate: Gate,
@@ -250,7 +260,11 @@ impl OpenScope {
         } else {
             Stack::NONE
         };
-        Self::begin_at(gate, name, inputs, stack, first_block)
+        let open = Self::begin_at(gate, name, inputs, stack, first_block);
+        if gate.wants_results() && open.is_recorded() {
+            open.set_record_function(next_record_function());
+        }
+        open
     }
 
     /// Begins a scope whose inputs and stack are already known.
@@ -298,4 +312,13 @@ impl OpenScope {
         };
         local::end(record, self.epoch, self.slot);
     }
+}
+
+/// Returns a new record function id. Only scopes of a recording with results have one, so that its
+/// execution trace and the other profiles of the same time agree.
+#[cold]
+fn next_record_function() -> u32 {
+    // Relaxed: only uniqueness matters.
+    static NEXT: AtomicU32 = AtomicU32::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }

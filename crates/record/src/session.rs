@@ -85,6 +85,7 @@ impl Session {
             keep_inputs: self.options.inputs,
             keep_memory: self.options.memory,
             keep_results: self.options.results,
+            keep_overloads: self.options.overloads,
             keep_calls: self.options.calls,
             threads: taken.threads,
             _names: taken.names,

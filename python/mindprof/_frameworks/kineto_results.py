@@ -27,10 +27,24 @@ def check_results(torch: ModuleType) -> None:
         return
     _is_checked = True
     try:
+        _initialize(torch)
         on_plain_thread(lambda: _core.check_torch_results(_small_collection(torch)))
     # Whatever an unknown torch does here, the accessors remain.
     except Exception as error:
         inform("results of torch's collector are read through Python accessors: %s", error)
+
+
+def _initialize(torch: ModuleType) -> None:
+    """Initializes Kineto on the calling thread, as torch's own profiler does, by recording nothing.
+
+    Kineto prints an error if its first use is not on the thread that imported torch.
+    """
+    native = torch._C._autograd
+    config = kineto_config(torch, SessionOptions(all_threads=False))
+    activities = {torch._C._profiler.ProfilerActivity.CPU}
+    native._prepare_profiler(config, activities)
+    native._enable_profiler(config, activities)
+    native._disable_profiler()
 
 
 def _small_collection(torch: ModuleType) -> object:

@@ -225,7 +225,7 @@ def probe(torch: ModuleType) -> None:
         options = {"dtype": torch.float32, "device": "cpu"}
         a, b = (torch.zeros(2, 3, requires_grad=True, **options) for _ in range(2))
         index = torch.zeros(1, dtype=torch.int64, device="cpu")
-        plain, others = sample_tensors(torch), other_tensors(torch)
+        plain, others, wrapper = sample_tensors(torch), other_tensors(torch), wrapper_tensors(torch)
         large = torch.zeros([1] * 6, device="cpu")
         listener = _core.TorchProbe()
         with torch.autograd.profiler.record_function("mindprof::probe"):
@@ -240,7 +240,8 @@ def probe(torch: ModuleType) -> None:
             torch.neg(a)
         torch.autograd.grad([c.sum(), d.sum()], [a])
         known, samples = facts(a, b, c, d), _addresses([large, *plain])
-        if not listener.finish(*known, samples[1:], samples[0], _addresses(others)):
+        of_others, of_wrapper = _addresses(others), _addresses(wrapper) or [0, 0]
+        if not listener.finish(*known, samples[1:], samples[0], of_others, of_wrapper):
             inform("the layout of torch's tensors is unknown: their sizes are read by calls")
 
 
@@ -279,6 +280,15 @@ def other_tensors(torch: ModuleType) -> list[Any]:
     policies = (None, "sizes", "strides")
     wrappers = [make(Wrapper, (2, 3), dispatch_sizes_strides_policy=policy) for policy in policies]
     return [torch.empty(2, 3, device="meta"), *wrappers]
+
+
+def wrapper_tensors(torch: ModuleType) -> list[Any]:
+    """Returns a tensor of `torch.func.functionalize` and the one it wraps, if torch has them."""
+    wrapped = torch.zeros(2, 3, device="cpu")
+    try:
+        return [torch._to_functional_tensor(wrapped), wrapped]
+    except (AttributeError, RuntimeError, TypeError):
+        return []
 
 
 def facts(a: Any, b: Any, c: Any, d: Any) -> tuple[list[int], list[int]]:

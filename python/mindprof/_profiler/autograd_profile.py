@@ -330,6 +330,7 @@ class profile(SharedResults):
             with_stack=bool(self.with_stack),
             with_flops=bool(self.with_flops),
             with_modules=bool(self.with_modules),
+            overloads=self.experimental_config.capture_overload_names,
             budget_bytes=self._budget_bytes,
             stack_depth=self._stack_depth,
             all_threads=self.experimental_config.all_threads,
@@ -477,13 +478,13 @@ class profile(SharedResults):
         )
 
     def total_average(self) -> FunctionEventAvg:
-        """Returns a row that sums all events."""
-        return self.key_averages().total_average()
+        """Returns a row that sums all events, Python calls included."""
+        return self.function_events.total_average()
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The sum of the self CPU times of all events, in microseconds."""
-        return self.key_averages().self_cpu_time_total
+        """The sum of the self CPU times of all events, in microseconds, Python calls included."""
+        return self.function_events.self_cpu_time_total
 
     def export_chrome_trace(
         self,

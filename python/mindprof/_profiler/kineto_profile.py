@@ -149,7 +149,8 @@ class _KinetoProfile(SharedResults):
         }
         return autograd_profile.profile(
             use_cpu=ProfilerActivity.CPU in self.activities,
-            use_device=None if self._use_cuspy else self.use_device,
+            # Kineto records CUDA in place of Cuspy.
+            use_device=self.use_device,
             record_shapes=self.record_shapes,
             with_flops=self.with_flops,
             profile_memory=self.profile_memory,

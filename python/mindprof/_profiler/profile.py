@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
@@ -14,7 +15,7 @@ from mindprof._profiler import transitions
 from mindprof._profiler.kineto_profile import _KinetoProfile
 from mindprof._profiler.observer import ExecutionTraceObserver, _ITraceObserver
 from mindprof._profiler.schedule import ProfilerAction, Schedule, always_record, checked
-from mindprof._profiler.step_tracker import KinetoStepTracker
+from mindprof._profiler.step_tracker import program_step_tracker
 from mindprof._settings.activity import parse_activities
 from mindprof._settings.options import DEFAULT_BUDGET_BYTES, DEFAULT_STACK_DEPTH
 from mindprof._settings.profiler_config import _ExperimentalConfig
@@ -111,11 +112,11 @@ class profile(_KinetoProfile):
         self.record_steps = bool(schedule)
         self.on_trace_ready = on_trace_ready
         self.step_num = 0
-        self.step_rec_fn: record_function | None = None
+        self.step_rec_fn: Any = None
         self.current_action = checked(self.schedule(0))
         # The action of the schedule, even if a device that stopped early overrules it.
         self._prev_schedule_action = self.current_action
-        KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
+        program_step_tracker().init_step_count(PROFILER_STEP_NAME)
 
     @property
     def action_map(self) -> dict[Any, transitions.Steps]:
@@ -139,7 +140,7 @@ class profile(_KinetoProfile):
         try:
             self.stop()
         finally:
-            KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
+            program_step_tracker().erase_step_count(PROFILER_STEP_NAME)
             if self.execution_trace_observer:
                 self.execution_trace_observer.cleanup()
 
@@ -175,7 +176,7 @@ class profile(_KinetoProfile):
             self.current_action = ProfilerAction.DEVICE_STOPPED
         self._transit_action(before, self.current_action)
         if os.environ.get("KINETO_USE_DAEMON", ""):
-            KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
+            program_step_tracker().increment_step(PROFILER_STEP_NAME)
         self._open_step()
 
     def _stays_stopped(self, before: ProfilerAction, scheduled_before: ProfilerAction) -> bool:
@@ -197,10 +198,17 @@ class profile(_KinetoProfile):
 
     def _open_step(self, at_start: bool = False) -> None:
         if self.record_steps:
-            self.step_rec_fn = record_function(f"{PROFILER_STEP_NAME}#{self.step_num}")
+            self.step_rec_fn = self._step_range(f"{PROFILER_STEP_NAME}#{self.step_num}")
             self.step_rec_fn.__enter__()
         elif self.step_num and self.profiler is not None:
             self.profiler._mark_step(self.step_num, at_start)
+
+    def _step_range(self, name: str) -> Any:
+        """Returns the range of a step: torch's own if an observer of torch is to see it too."""
+        torchs = sys.modules.get("torch.autograd.profiler")
+        if self.execution_trace_observer and torchs is not None:
+            return torchs.record_function(name)
+        return record_function(name)
 
     def _close_step(self) -> None:
         if self.step_rec_fn:

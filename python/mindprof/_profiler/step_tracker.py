@@ -1,10 +1,15 @@
-"""`KinetoStepTracker`: the step count of a program of which several parts count steps."""
+"""`KinetoStepTracker`: the step count of a program of which several parts count steps.
+
+If torch is loaded, profilers count in torch's own tracker, because its optimizers and Kineto's
+daemon do so too.
+"""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import defaultdict
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class KinetoStepTracker:
@@ -52,3 +57,10 @@ class KinetoStepTracker:
     def current_step(cls) -> int:
         """Returns the program's step."""
         return cls._current_step
+
+
+def program_step_tracker() -> type[KinetoStepTracker]:
+    """Returns the tracker of the program's steps: torch's if torch is loaded, else ours."""
+    torchs: Any = sys.modules.get("torch.autograd.profiler")
+    found: type[KinetoStepTracker] = getattr(torchs, "KinetoStepTracker", KinetoStepTracker)
+    return found

@@ -203,8 +203,11 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
         """
         assert self._tree_built, "Expected tree to be built before calling key_averages"
         source = self._untouched()
-        if isinstance(source, _core.Events) and group_by_stack_n >= 0:
-            averages = source.averages(
+        # The engine does not group by overload, and few recordings have overloads.
+        events = source if isinstance(source, _core.Events) else None
+        by_overload = group_by_overload_name and events is not None and events.has_overloads()
+        if events is not None and group_by_stack_n >= 0 and not by_overload:
+            averages = events.averages(
                 group_by_input_shape=bool(group_by_input_shapes),
                 include_python_functions=bool(include_python_functions),
                 group_by_stack_n=group_by_stack_n,

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from mindprof._core import pause_calls, record_function, resume_calls
+from mindprof._import_watch import hidden_in_tracebacks
 from mindprof._run.marks import Marks
 from mindprof._run.span import Span
 
@@ -50,6 +51,7 @@ class Imports:
         """Restores the interpreter's function."""
         setattr(self._machinery, _LOAD, self._before)
 
+    @hidden_in_tracebacks
     def _load(self, name: str, import_: Any) -> ModuleType:
         """Imports a module as the interpreter does."""
         module: ModuleType

@@ -33,6 +33,7 @@ class SessionOptions:
         with_stack: Record Python calls and the stacks of operators.
         with_flops: Estimate floating-point operations from shapes.
         results: Record the results of operators, for execution traces.
+        overloads: Keep the names of the operators' overloads.
         with_modules: Record calls of modules, which `with_stack` includes.
         budget_bytes: The maximum memory of the recording.
         stack_depth: The maximum depth of recorded Python calls.
@@ -48,6 +49,7 @@ class SessionOptions:
     with_stack: bool = False
     with_flops: bool = False
     results: bool = False
+    overloads: bool = False
     with_modules: bool = False
     budget_bytes: int = DEFAULT_BUDGET_BYTES
     stack_depth: int = DEFAULT_STACK_DEPTH

@@ -102,7 +102,8 @@ class _ExperimentalConfig:
         disable_external_correlation: Omit the links between CPU and device events.
         profile_all_threads: Record all threads, which is the default; only an explicit `False`
             restricts the recording to the starting thread.
-        capture_overload_names: Record operator overloads.
+        capture_overload_names: Record operator overloads, for `overload_name` of events, rows by
+            overload and the names in traces.
         record_python_gc_info: Record Python's garbage collections; needs `with_stack=True`.
         expose_kineto_event_metadata: Keep the metadata of device events.
         custom_profiler_config: A configuration text for other recorders.
@@ -138,6 +139,7 @@ class _ExperimentalConfig:
         self.trace_only = bool(trace_only)
         self.all_threads = bool(profile_all_threads) or profile_all_threads is _UNSAID
         self.record_python_gc_info = bool(record_python_gc_info)
+        self.capture_overload_names = bool(capture_overload_names)
         self._others = given
 
     def for_torch(self) -> dict[str, Any]:
@@ -153,19 +155,35 @@ class _ExperimentalConfig:
 def own_config(config: Any) -> _ExperimentalConfig | None:
     """Converts options of torch's class to ours; returns ours and `None` unchanged.
 
-    The pickle state of torch's object has the options in the order of the constructor's arguments.
-    If the first is not a boolean, the order is that of an older torch, whose options have no effect
-    here.
+    The options of torch's object are in its pickle state, in an order that depends on the version.
+    The place of an option is the one that changes if only that option is set.
     """
     if not is_of_torch(config, "_ExperimentalConfig"):
         return cast("_ExperimentalConfig | None", config)
-    names = list(_ExperimentalConfig.__init__.__annotations__)
     state = config.__getstate__()
-    is_known_order = bool(state) and isinstance(state[0], bool)
-    given = dict(zip(names, state if is_known_order else (), strict=False))
+    given = {name: state[place] for name, place in _places_in_state(type(config)).items()}
     # torch's default is False too, so False does not mean that the user chose it.
     given["profile_all_threads"] = given.get("profile_all_threads") or _UNSAID
     return _ExperimentalConfig(**given)
+
+
+def _places_in_state(kind: Any) -> dict[str, int]:
+    """Returns the places of options in the pickle state of torch's class, if the class has them."""
+    unset = kind().__getstate__()
+    others: dict[str, Any] = {"performance_events": ["set"], "custom_profiler_config": "set"}
+    places = {}
+    for name in _ExperimentalConfig.__init__.__annotations__:
+        if name == "return":
+            continue
+        try:
+            state = kind(**{name: others.get(name, True)}).__getstate__()
+        except TypeError:
+            # An older torch does not have the option.
+            continue
+        changed = [place for place, value in enumerate(state) if value != unset[place]]
+        if len(changed) == 1:
+            places[name] = changed[0]
+    return places
 
 
 @dataclass(frozen=True)

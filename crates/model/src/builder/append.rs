@@ -5,7 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Kinship, ProfileBuilder};
 use crate::{
     Damage, Event, EventBatch, ForwardThread, InputsId, LinkColumns, Links, Nanos, Part,
-    PassthroughArgs, PassthroughKind, StackId, StorageLists, StringId, Thread, ThreadId,
+    PassthroughArgs, PassthroughKind, StackId, StorageLists, StringId, StringTable, Thread,
+    ThreadId,
 };
 
 /// Appends one part to the whole. It works out all translations first, then moves the data over.
@@ -63,6 +64,7 @@ impl<'a> Appender<'a> {
         numbers.apply(&mut links);
         let thread = |thread| ForwardThread::At(tables.thread(thread));
         links.map_forward_threads(|forward| forward.map(thread));
+        links.map_overloads(|overload| tables.string(overload));
         whole.links.append(events, links, count);
         whole.memory.extend(part.memory.iter().map(|mut record| {
             record.time = record.time.saturating_add(later);
@@ -138,6 +140,12 @@ impl Tables {
     fn stack(&self, stack: StackId) -> StackId {
         let found = self.stacks.get(stack.index()).copied();
         found.unwrap_or(StackId::from_raw(u32::MAX))
+    }
+
+    /// Translates the string of an overload. An invalid id means none.
+    fn string(&self, text: StringId) -> StringId {
+        let found = self.strings.get(text.index()).copied();
+        found.unwrap_or(StringTable::EMPTY)
     }
 
     fn inputs(&self, list: InputsId) -> InputsId {

@@ -3,21 +3,37 @@
 //! A column that no event uses takes no room, and neither do numbers that increase with the events,
 //! as external ids do in nearly every trace.
 
-use crate::{ForwardThread, Links};
+use crate::{ForwardThread, Links, StringId};
 
 /// The links of events, by index. Events whose links were not set have none.
 #[derive(Clone, Debug, Default)]
 pub struct LinkColumns {
     external: Numbers,
     correlation: Numbers,
+    record_function: Numbers,
     forward: Numbers,
+    overload: Numbers,
 }
 
 impl LinkColumns {
     /// Returns whether no event has links.
     pub fn is_empty(&self) -> bool {
-        let columns = [&self.external, &self.correlation, &self.forward];
-        columns.iter().all(|column| column.is_empty())
+        self.columns().iter().all(|column| column.is_empty())
+    }
+
+    /// Returns whether the overload of some operator is known.
+    pub fn has_overloads(&self) -> bool {
+        !self.overload.is_empty()
+    }
+
+    fn columns(&self) -> [&Numbers; 5] {
+        [
+            &self.external,
+            &self.correlation,
+            &self.record_function,
+            &self.forward,
+            &self.overload,
+        ]
     }
 
     /// Returns the links of the event at `index`.
@@ -26,7 +42,9 @@ impl LinkColumns {
         Links {
             external: self.external.at(index),
             correlation: self.correlation.at(index),
+            record_function: self.record_function.at(index),
             forward: self.forward.at(index),
+            overload: self.overload.at(index),
         }
     }
 
@@ -35,7 +53,9 @@ impl LinkColumns {
     pub fn set(&mut self, index: usize, links: Links) {
         self.external.set(index, links.external);
         self.correlation.set(index, links.correlation);
+        self.record_function.set(index, links.record_function);
         self.forward.set(index, links.forward);
+        self.overload.set(index, links.overload);
     }
 
     /// Appends the links of `count` more events, the first of which is the event at `index`.
@@ -51,14 +71,23 @@ impl LinkColumns {
 
     /// Iterates over the links of all events up to the last one that has any.
     pub fn iter(&self) -> impl Iterator<Item = Links> {
-        let columns = [&self.external, &self.correlation, &self.forward];
-        let len = columns.map(Numbers::len).into_iter().max().unwrap_or(0);
+        let len = self
+            .columns()
+            .map(Numbers::len)
+            .into_iter()
+            .max()
+            .unwrap_or(0);
         (0..len).map(|index| self.at(index))
     }
 
     /// Replaces the threads of backward nodes' forward operators.
     pub fn map_forward_threads(&mut self, map: impl Fn(ForwardThread) -> ForwardThread) {
         (self.forward).map(|forward| map(ForwardThread::from_raw(forward)).to_raw());
+    }
+
+    /// Translates the strings that name overloads.
+    pub(crate) fn map_overloads(&mut self, map: impl Fn(StringId) -> StringId) {
+        (self.overload).map(|overload| map(StringId::from_raw(overload)).to_raw());
     }
 
     /// Replaces all external and correlation ids; zero has to stay zero.
@@ -78,7 +107,9 @@ impl LinkColumns {
         Self {
             external: self.external.reordered(order),
             correlation: self.correlation.reordered(order),
+            record_function: self.record_function.reordered(order),
             forward: self.forward.reordered(order),
+            overload: self.overload.reordered(order),
         }
     }
 }

@@ -58,8 +58,11 @@ impl FunctionEvent {
     }
 
     #[getter]
-    pub(super) fn overload_name(&self) -> &'static str {
-        ""
+    pub(super) fn overload_name(&self) -> &str {
+        let overload = self
+            .event()
+            .and_then(|(id, _)| self.analysis().profile().overload(id));
+        overload.unwrap_or_default()
     }
 
     #[getter]

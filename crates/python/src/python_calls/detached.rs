@@ -78,6 +78,12 @@ impl DetachedFrame {
         }
     }
 
+    /// Returns whether the layout of frames is known.
+    #[inline]
+    pub(super) fn is_readable() -> bool {
+        PATH.get().is_some_and(Option::is_some)
+    }
+
     /// Returns the address that distinguishes the frame from other living frames.
     #[inline]
     pub(super) fn identity(self) -> usize {

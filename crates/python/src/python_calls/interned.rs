@@ -3,7 +3,8 @@
 use mindprof_python_support::interned_names;
 
 interned_names! {
-    /// The attributes of code objects and frames, and the path to `sys.getprofile`.
+    /// The attributes of code objects and frames, and the paths to `sys.getprofile` and to the module
+    /// of greenlets.
     pub(super) struct CallNames {
         code_file = "co_filename",
         code_line = "co_firstlineno",
@@ -11,6 +12,8 @@ interned_names! {
         frame_instruction = "f_lasti",
         frame_locals = "f_locals",
         getprofile,
+        greenlet,
+        modules,
         sys,
     }
 }

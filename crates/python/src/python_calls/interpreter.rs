@@ -342,7 +342,7 @@ impl<'py> Frame<'py> {
         unsafe { Bound::from_borrowed_ptr(self.py(), self.pointer.cast()) }
     }
 
-    const fn py(self) -> Python<'py> {
+    pub(super) const fn py(self) -> Python<'py> {
         self.attached.python()
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! The shadow is trusted only as far as it can be verified: our hook must still be installed, and
 //! the running frame must be the last known one by address and code. Otherwise (an exception was
-//! thrown into a generator, another tool owns the hook, the thread is new) the frames are walked,
-//! and missed calls are added or counted.
+//! thrown into a generator, another greenlet runs, another tool owns the hook, the thread is new)
+//! the frames are walked, and missed calls are added or counted.
 
 use std::ffi::c_int;
 
@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use super::detached::DetachedFrame;
 use super::interpreter::Frame;
 use super::names::Names;
+use super::parked::{Parked, greenlets_were_seen};
 use super::thread_state::{HookOwner, ThreadState};
 use super::{Key, Owner, deepest, modules, on_event};
 
@@ -37,6 +38,8 @@ pub(super) struct Shadow {
     key: Key,
     state: State,
     calls: Vec<Call>,
+    /// The calls of the thread's greenlets that do not run now.
+    parked: Parked,
     /// The number of calls beyond the maximum depth, which are not kept.
     beyond: u64,
     /// The stack noted by the last call that released the GIL, and the recording it belongs to.
@@ -54,7 +57,7 @@ enum Kind {
 }
 
 /// A call that has not returned.
-struct Call {
+pub(super) struct Call {
     kind: Kind,
     /// The address of its frame, or for a C function that of the caller's frame. It is compared,
     /// never dereferenced.
@@ -82,8 +85,12 @@ impl Call {
         self.frame == frame.identity() && self.code == frame.code().as_ptr() as usize
     }
 
-    fn close(self) {
-        if let Some(scope) = self.scope {
+    fn close(mut self) {
+        self.end_event();
+    }
+
+    fn end_event(&mut self) {
+        if let Some(scope) = self.scope.take() {
             scope.close();
         }
     }
@@ -107,7 +114,7 @@ impl Shadow {
         }
         // The line that called the C function is used instead of the function, whose name would
         // only repeat the operator's. It waits for the operator, with or without the GIL.
-        if call.kind == Kind::Native && self.beyond == 0 {
+        if call.kind == Kind::Native && self.beyond == 0 && waits_for_operator(call, thread) {
             return call.callers;
         }
         let Some(attached) = thread.attached() else {
@@ -136,10 +143,11 @@ impl Shadow {
             return None;
         }
         let frame = DetachedFrame::innermost(thread)?;
-        let call = self.calls.last_mut()?;
-        if call.frame != frame.identity() || call.code != frame.code() {
-            return None;
+        let is_it = |call: &Call| call.frame == frame.identity() && call.code == frame.code();
+        if !self.calls.last().is_some_and(is_it) {
+            self.resume(|call| call.kind != Kind::Native && is_it(call))?;
         }
+        let call = self.calls.last_mut()?;
         let instruction = match call.kind {
             Kind::Function => frame.instruction()?,
             Kind::Module | Kind::Native => 0,
@@ -209,6 +217,8 @@ impl Shadow {
             self.pop();
         } else if let Some(position) = self.calls.iter().rposition(is_it) {
             self.close_from(position);
+        } else if let Some(caller) = frame.back() {
+            self.follow_greenlet(caller);
         }
     }
 
@@ -253,6 +263,8 @@ impl Shadow {
             self.beyond -= 1;
         } else if self.calls.last().is_some_and(is_it) {
             self.pop();
+        } else {
+            self.follow_greenlet(frame);
         }
     }
 
@@ -269,6 +281,7 @@ impl Shadow {
     /// Stops following this thread and forgets all names.
     pub(super) fn forget(&mut self) {
         self.close_from(0);
+        self.parked.clear();
         self.key = Key::default();
         self.state = State::Unseen;
         self.beyond = 0;
@@ -393,7 +406,7 @@ impl Shadow {
         if let Some(back) = frame.back() {
             return self.stack_at(back);
         }
-        self.close_from(0);
+        self.park(frame.py());
         Stack::NONE
     }
 
@@ -422,22 +435,62 @@ impl Shadow {
     fn catch_up(&mut self, frame: Frame<'_>, recorded: Recorded) {
         let mut missing = Vec::new();
         let mut next = Some(frame);
-        let mut kept = 0;
         while let Some(frame) = next {
             let is_it = |call: &Call| call.kind != Kind::Native && call.is_of(frame);
             if let Some(position) = self.calls.iter().rposition(is_it) {
-                kept = position + 1;
+                self.close_from(position + 1);
+                break;
+            }
+            if self.resume(is_it).is_some() {
                 break;
             }
             missing.push(frame);
             next = frame.back();
         }
-        self.close_from(kept);
+        if next.is_none() {
+            self.park(frame.py());
+        }
         let mut caller = next;
         for frame in missing.into_iter().rev() {
             self.add(frame, caller, recorded);
             caller = Some(frame);
         }
+    }
+
+    /// Follows a greenlet that was resumed, whose innermost frame is `frame`.
+    fn follow_greenlet(&mut self, frame: Frame<'_>) {
+        let is_known = self.calls.last().is_some_and(|call| call.is_of(frame));
+        if greenlets_were_seen() && !is_known && !self.is_stale() && wants_stacks() {
+            self.catch_up(frame, Recorded::Yes);
+        }
+    }
+
+    /// Parks all calls, because none of the thread's frames belongs to them.
+    fn park(&mut self, py: Python<'_>) {
+        self.end_events();
+        self.parked.park(py, std::mem::take(&mut self.calls));
+    }
+
+    /// Parks all calls and continues with those of a parked greenlet, up to the one for which
+    /// `is_it` holds. Their events begin anew: an event of a call covers one turn of its greenlet,
+    /// so that events of a thread nest. Returns `None` if no greenlet is in such a call.
+    fn resume(&mut self, is_it: impl Fn(&Call) -> bool) -> Option<()> {
+        if self.parked.is_empty() {
+            return None;
+        }
+        let (mut resumed, position) = self.parked.take(is_it)?;
+        resumed.truncate(position + 1);
+        self.end_events();
+        self.parked.add(std::mem::replace(&mut self.calls, resumed));
+        for call in &mut self.calls {
+            call.scope = open_call(call.name, call.callers);
+        }
+        Some(())
+    }
+
+    /// Ends the events of all calls, innermost first.
+    fn end_events(&mut self) {
+        self.calls.iter_mut().rev().for_each(Call::end_event);
     }
 
     /// Adds a call that began unseen. It is named after the line it is at, because the call itself
@@ -495,6 +548,21 @@ impl Shadow {
             self.pop();
         }
     }
+}
+
+/// Returns whether the frame that made a native call is the innermost one. It is, unless the call
+/// switched to another greenlet.
+#[inline]
+fn waits_for_operator(call: &Call, thread: ThreadState<'_>) -> bool {
+    if !greenlets_were_seen() {
+        return true;
+    }
+    let innermost = match thread.attached() {
+        Some(attached) => attached.current_frame().map(Frame::identity),
+        None if !DetachedFrame::is_readable() => return true,
+        None => DetachedFrame::innermost(thread).map(DetachedFrame::identity),
+    };
+    innermost == Some(call.frame)
 }
 
 /// Whether an added call becomes an event.

@@ -164,7 +164,10 @@ impl<'a> Writer<'a> {
                 let category = json_string(self.json.category(event));
                 self.push_foreign_head(&category, event);
             }
-            None => self.text.push(self.json.head(event)),
+            None => match self.profile.overload(id) {
+                Some(overload) => self.push_overloaded_head(overload, event),
+                None => self.text.push(self.json.head(event)),
+            },
         }
         self.text.push(self.tracks.of_event(id, event));
         self.push_since_reference(start.0, DEVICE_ANNOTATION_MARGIN);
@@ -231,6 +234,16 @@ impl<'a> Writer<'a> {
         self.text.push(&json_string(self.profile.name(event)));
     }
 
+    /// Writes the start of an operator whose overload is known, which is a part of its name.
+    fn push_overloaded_head(&mut self, overload: &str, event: &Event) {
+        let category = self.json.category(event);
+        let name = format!("{}.{overload}", self.profile.name(event));
+        self.text.push(",\n{\"ph\":\"X\",\"cat\":\"");
+        self.text.push(category);
+        self.text.push("\",\"name\":");
+        self.text.push(&json_string(&name));
+    }
+
     /// Writes one end of a flow.
     fn push_flow_end(&mut self, end: FlowEnd, id: EventId, event: &Event) {
         let name = match end.kind {
@@ -272,7 +285,8 @@ impl<'a> Writer<'a> {
             self.text.push_argument("correlation", links.correlation);
         }
         if !passthrough.keys.contains(ArgumentKey::RecordFunction) {
-            self.text.push("\"Record function id\":0,");
+            self.text
+                .push_argument("Record function id", links.record_function);
         }
         if let Some(sequence) = event.sequence() {
             let forward = self.flows.forward_thread(self.profile, id);

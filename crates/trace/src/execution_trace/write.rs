@@ -77,8 +77,8 @@ fn write_execution_trace(
 struct Node {
     id: u64,
     parent: u64,
-    /// The number of scopes before it; zero for processes and threads.
-    place: u64,
+    /// The id that the other profiles of the same time have for it; zero for processes and threads.
+    record_function: u64,
     forward_parent: u64,
     sequence: i64,
     scope: u8,
@@ -192,10 +192,15 @@ impl<'a> Writer<'a> {
         let thread = self.thread(event.thread)?;
         let inputs: Vec<Input<'_>> = profile.inputs().inputs(event.inputs).collect();
         self.scopes += 1;
+        let links = profile.links(id).unwrap_or_default();
         let mut node = Node {
             id: self.objects.number(),
             parent: self.threads.innermost(thread),
-            place: self.scopes,
+            // A profile that was made by other means has no ids.
+            record_function: match links.record_function {
+                0 => self.scopes,
+                number => u64::from(number),
+            },
             sequence: -1,
             thread,
             schema: Schema::find(profile.name(event), &inputs),
@@ -294,7 +299,7 @@ impl<'a> Writer<'a> {
 fn write_node(out: &mut dyn Write, name: &str, node: &Node) -> Result<()> {
     let schema = node.schema.map_or("", |schema| schema.text);
     let attributes = [
-        ("rf_id", "uint64", node.place.to_string()),
+        ("rf_id", "uint64", node.record_function.to_string()),
         ("fw_parent", "uint64", node.forward_parent.to_string()),
         ("seq_id", "int64", node.sequence.to_string()),
         ("scope", "uint64", node.scope.to_string()),
