@@ -10,7 +10,9 @@ import faulthandler
 import json
 import os
 import signal
+import sys
 from collections.abc import Generator, Mapping
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,6 +35,14 @@ end_process_later(5 * PLAN["seconds"])
 
 class OutOfTimeError(BaseException):
     """Raised in a test that runs for too long; no handler for exceptions catches it."""
+
+
+def pytest_configure() -> None:
+    """Sets the options of torch's test library, which reads them from the command line."""
+    options = import_module("torch.testing._internal.common_utils")
+    words, sys.argv = sys.argv, sys.argv[:1]
+    options.parse_cmd_line_args()
+    sys.argv = words
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
