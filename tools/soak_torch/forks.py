@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import ClassVar
 
 import torch  # type: ignore[import-not-found]
@@ -25,7 +26,10 @@ CHILD_SECONDS = 60.0
 STARTERS, WORKERS = 2, 3
 
 #: The number of callbacks that make copies of the list slow.
-IDLE_CALLBACKS = 5000
+IDLE_CALLBACKS = 3000
+
+#: The number of children that are forked before the process waits for them.
+FORKS_AT_ONCE = 8
 
 
 def stress(count: int, seconds: float) -> str | None:
@@ -39,26 +43,20 @@ def stress(count: int, seconds: float) -> str | None:
     with profile():
         torch.ones(2)
     add_idle_callbacks()
-    stop = threading.Event()
-    targets = [start_profilers] * STARTERS + [run_operators] * WORKERS
-    threads = [threading.Thread(target=target, args=(stop,)) for target in targets]
-    for thread in threads:
-        thread.start()
+    crowd = Crowd()
     done = hung = failed = 0
     end = time.monotonic() + seconds
     try:
         while done < count and time.monotonic() < end:
-            # The threads look at their lists of callbacks again while the process forks.
-            with profile():
-                pass
-            status = fork_once()
-            done += 1
-            hung += status is None
-            failed += status not in (None, 0)
+            children = crowd.fork(min(FORKS_AT_ONCE, count - done))
+            for status in map(status_of, children):
+                done += 1
+                hung += status is None
+                failed += status not in (None, 0)
+            if done % 200 == 0:
+                print(f"{done:,} forks so far, {hung:,} hung", file=sys.stderr, flush=True)
     finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
+        crowd.leave()
     print(f"forks {done:,}, {hung:,} hung, {failed:,} failed", flush=True)
     if hung or failed:
         return f"{hung} children hung and {failed} failed"
@@ -90,18 +88,49 @@ def add_idle_callbacks() -> None:
         add(Callback())
 
 
-def start_profilers(stop: threading.Event) -> None:
-    """Starts and stops profilers until told to stop."""
-    while not stop.is_set():
+class Crowd:
+    """Threads that start profilers and run operators while the process forks."""
+
+    def __init__(self) -> None:
+        # Set while the threads work, so that the children have the processor for themselves.
+        self._is_time = threading.Event()
+        self._is_over = False
+        works = [self._start_profiler] * STARTERS + [self._run_operators] * WORKERS
+        self._threads = [threading.Thread(target=self._repeat, args=(work,)) for work in works]
+        for thread in self._threads:
+            thread.start()
+
+    def fork(self, count: int) -> list[int]:
+        """Forks a number of children while the threads work, and returns their process ids."""
+        self._is_time.set()
+        children = []
+        for _ in range(count):
+            # The threads look at their lists of callbacks again while the process forks.
+            with profile():
+                pass
+            children.append(fork_once())
+        self._is_time.clear()
+        return children
+
+    def leave(self) -> None:
+        """Ends the threads."""
+        self._is_over = True
+        self._is_time.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _repeat(self, work: Callable[[], None]) -> None:
+        while not self._is_over:
+            self._is_time.wait()
+            work()
+
+    def _start_profiler(self) -> None:
         with profile():
             torch.ones(2)
 
-
-def run_operators(stop: threading.Event) -> None:
-    """Runs operators until told to stop, mostly without Python's lock."""
-    x = torch.ones(2)
-    while not stop.is_set():
-        add_often(x, 2000)
+    def _run_operators(self) -> None:
+        # Mostly without Python's lock.
+        add_often(torch.ones(2), 300)
 
 
 @torch.jit.script  # type: ignore[untyped-decorator]
@@ -112,17 +141,16 @@ def add_often(x: torch.Tensor, count: int) -> torch.Tensor:
     return x
 
 
-def fork_once() -> int | None:
-    """Forks a child that runs operators and records some, and returns its exit status.
-
-    Returns:
-        `None` if the child hung and was killed.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
+def fork_once() -> int:
+    """Forks a child that runs operators and records some, and returns its process id."""
     child = os.fork()
     if child == 0:
         be_child()
+    return child
+
+
+def status_of(child: int) -> int | None:
+    """Waits for a child, and returns its exit status, or `None` if it hung and was killed."""
     descriptor = os.pidfd_open(child)
     try:
         ready, _, _ = select.select([descriptor], [], [], CHILD_SECONDS)
