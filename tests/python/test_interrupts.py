@@ -56,7 +56,7 @@ def test_an_error_of_a_name_is_ignored(unnamed: type[Unnamed]) -> None:
     assert list(prof.events()) == []
 
 
-def module() -> ModuleType:
+def module() -> Any:
     """A module with an attribute to replace."""
     made = ModuleType("made")
     vars(made)["value"] = "theirs"

@@ -20,7 +20,7 @@ from tests.pytorch.test_forks import stress
 
 PACKAGE = os.path.dirname(mindprof.__file__)
 
-MEMORY = {"record_shapes": True, "profile_memory": True, "with_stack": True}
+MEMORY: dict[str, Any] = {"record_shapes": True, "profile_memory": True, "with_stack": True}
 
 
 def state() -> dict[str, Any]:
@@ -31,7 +31,7 @@ def state() -> dict[str, Any]:
         "_is_profiler_enabled": torch.autograd.profiler._is_profiler_enabled,
         "_worker_loop": loader_worker._worker_loop,
         "sys.getprofile": sys.getprofile(),
-        "threading._profile_hook": threading._profile_hook,  # type: ignore[attr-defined]
+        "threading._profile_hook": threading._profile_hook,
         "is_profiling": _core.is_profiling(),
         "is_observing": _core.is_observing_torch(),
     }

@@ -141,12 +141,13 @@ class KinetoHost:
             # A profiler that is dropped while it records must not block Kineto forever.
             weakref.finalize(session, _let_go, own).atexit = False
         except BaseException as error:
+            is_refused = isinstance(error, RuntimeError)
             # A signal handler may have raised after Kineto was started.
-            if torch_names.runs_own_profiler(torch):
+            if not is_refused and torch_names.runs_own_profiler(torch):
                 with suppress(RuntimeError):
                     torch._C._autograd._disable_profiler()
             give_kineto_back()
-            if not isinstance(error, RuntimeError):
+            if not is_refused:
                 raise
             return False
         finally:
