@@ -12,9 +12,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mindprof_model::{InputsTable, Loss, LossCause};
+use mindprof_model::{InputsTable, LossCause};
 
 use crate::chunk::{Chunk, FIRST};
+use crate::gate;
+use crate::lost::{EarlyLoss, LossCounters, LostKind};
 use crate::open::OpenStack;
 use crate::raw::Record;
 
@@ -30,7 +32,7 @@ pub(crate) struct Buffer {
     /// The scopes that are open on the thread.
     pub(crate) open: OpenStack,
     native: AtomicU64,
-    lost: [AtomicU64; LossCause::ALL.len()],
+    pub(crate) lost: LossCounters,
     retired: AtomicBool,
     contents: Mutex<Contents>,
 }
@@ -49,7 +51,12 @@ pub(crate) struct Contents {
     pub(crate) inputs: InputsTable,
     /// The distinct stacks, each as the number of its caller and the name of its innermost frame.
     pub(crate) stacks: Vec<[u32; 2]>,
+    /// The lost records that began before the newest change of a window.
+    pub(crate) lost_early: Vec<EarlyLoss>,
 }
+
+/// The number of early losses that are kept. Further ones count for every window.
+const MOST_EARLY: usize = 4096;
 
 impl Buffer {
     /// Makes the buffer of the calling thread.
@@ -60,7 +67,7 @@ impl Buffer {
             name: native_name(native),
             open: OpenStack::new(),
             native: AtomicU64::new(native),
-            lost: Default::default(),
+            lost: LossCounters::default(),
             retired: AtomicBool::new(false),
             contents: Mutex::default(),
         }
@@ -90,10 +97,8 @@ impl Buffer {
             ..Contents::default()
         };
         self.open.clear();
-        // Relaxed: read together with the epoch, under the lock that is held here.
-        for count in &self.lost {
-            count.store(0, Ordering::Relaxed);
-        }
+        // Read together with the epoch, under the lock that is held here.
+        self.lost.clear();
     }
 
     /// Ends a scope of recording `epoch` on a thread other than the owner.
@@ -104,29 +109,27 @@ impl Buffer {
         }
         record.name |= Record::ASYNC;
         if !contents.push_elsewhere(record) {
-            self.count_lost();
+            self.count_lost(&record, || contents);
         }
         self.open.close_out_of_order(index);
     }
 
-    /// Counts an event that the budget had no room for.
-    pub(crate) fn count_lost(&self) {
-        self.count_lost_for(LossCause::Budget, 1);
-    }
-
-    /// Counts events that could not be kept.
-    pub(crate) fn count_lost_for(&self, cause: LossCause, events: u64) {
-        // Relaxed: a plain count.
-        self.lost[cause as usize].fetch_add(events, Ordering::Relaxed);
-    }
-
-    /// Returns how many events could not be kept in this recording.
-    pub(crate) fn lost(&self) -> Loss {
-        let mut loss = Loss::default();
-        for cause in LossCause::ALL {
-            loss.add(cause, self.lost[cause as usize].load(Ordering::Relaxed));
+    /// Counts a record that the budget had no room for. The contents are locked only if a window
+    /// opened, paused or resumed since the record began.
+    pub(crate) fn count_lost<'a>(
+        &'a self,
+        record: &Record,
+        contents: impl FnOnce() -> MutexGuard<'a, Contents>,
+    ) {
+        let (kind, start) = (LostKind::of(record), record.start);
+        if start < gate::last_change() {
+            let early = &mut contents().lost_early;
+            if early.len() < MOST_EARLY {
+                early.push(EarlyLoss { kind, start });
+                return;
+            }
         }
-        loss
+        self.lost.add(kind, LossCause::Budget, 1);
     }
 
     /// Marks the thread as exited.

@@ -10,6 +10,7 @@ use crate::assemble;
 use crate::buffer::Buffer;
 use crate::chunk::Chunk;
 use crate::clock::{Anchor, TimeAxis};
+use crate::lost::{EarlyLoss, LossByKind};
 use crate::name::NameLease;
 use crate::open::{OpenEntry, OpenSnapshot};
 use crate::options::Calls;
@@ -132,8 +133,11 @@ pub(crate) struct ThreadCapture {
 }
 
 impl ThreadCapture {
-    /// Takes the current contents of `buffer`.
-    pub(crate) fn take(buffer: &Arc<Buffer>, lost_before: &Loss) -> Self {
+    /// Takes the current contents of `buffer`. `lost` chooses the losses of the window.
+    pub(crate) fn take(
+        buffer: &Arc<Buffer>,
+        lost: impl FnOnce(&LossByKind, &[EarlyLoss]) -> Loss,
+    ) -> Self {
         // While the lock is held, no other thread ends a scope of this one.
         let contents = buffer.contents();
         // The open scopes are read before the records: a scope that closes in between is then found
@@ -145,7 +149,7 @@ impl ThreadCapture {
             native: buffer.native(),
             name: buffer.name.clone(),
             open,
-            lost: buffer.lost().since(lost_before),
+            lost: lost(&buffer.lost.load(), &contents.lost_early),
             inputs: contents.inputs.clone(),
             stacks: contents.stacks.clone(),
             chunks: contents

@@ -15,6 +15,9 @@ static GATE: AtomicU64 = AtomicU64::new(0);
 /// The time at which the newest window opened, in ticks.
 static LAST_OPENING: AtomicU64 = AtomicU64::new(0);
 
+/// The time at which a window last opened, paused or resumed, in ticks.
+static LAST_CHANGE: AtomicU64 = AtomicU64::new(0);
+
 /// A snapshot of the gate. A scope loads it once and takes all its decisions from this copy, so
 /// that a window that opens or closes meanwhile cannot make it contradict itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +49,16 @@ pub(crate) fn last_opening() -> u64 {
 /// Notes the time at which a window opens.
 pub(crate) fn set_last_opening(ticks: u64) {
     LAST_OPENING.store(ticks, Ordering::Relaxed);
+}
+
+/// Returns the time at which a window last opened, paused or resumed, in ticks.
+pub(crate) fn last_change() -> u64 {
+    LAST_CHANGE.load(Ordering::Relaxed)
+}
+
+/// Notes the time at which a window opens, pauses or resumes.
+pub(crate) fn set_last_change(ticks: u64) {
+    LAST_CHANGE.store(ticks, Ordering::Relaxed);
 }
 
 impl Gate {

@@ -37,6 +37,7 @@ mod fork;
 mod gate;
 mod inputs;
 mod local;
+mod lost;
 mod memory;
 mod name;
 mod nesting;

@@ -21,6 +21,7 @@ use crate::chunk::{Chunk, FIRST, FULL, GROWTH};
 use crate::clock::{counter, ticks};
 use crate::gate::{self, Gate};
 use crate::inputs::{InputsRewriter, KnownInputs};
+use crate::lost::LostKind;
 use crate::name::Name;
 use crate::open::{OpenEntry, OpenSlot};
 use crate::raw::{Record, Stack};
@@ -80,11 +81,12 @@ fn begin_slowly(
             return None;
         }
         if name.is_refused() {
-            local.buffer.count_lost_for(LossCause::Names, 1);
+            let kind = LostKind::of_stack(stack.raw());
+            local.buffer.lost.add(kind, LossCause::Names, 1);
             return None;
         }
         if inputs == Record::NO_ROOM || stack == Stack::NO_ROOM {
-            local.buffer.count_lost();
+            local.buffer.lost.add(LostKind::Scope, LossCause::Budget, 1);
             return None;
         }
         let start = ticks();
@@ -263,13 +265,13 @@ pub(crate) fn push_frame(gate: Gate, caller: Stack, frame: Name) -> Stack {
     with(|local| local.push_frame(gate, caller, frame)).unwrap_or(Stack::NO_ROOM)
 }
 
-/// Counts events of this thread that could not be kept.
+/// Counts calls of this thread that could not be kept.
 #[cold]
-pub(crate) fn count_lost(gate: Gate, cause: LossCause, events: u64) {
+pub(crate) fn count_lost_calls(gate: Gate, cause: LossCause, calls: u64) {
     // A thread that is exiting has no buffer left, and records nothing that could be missed.
     let _ = with(|local| {
         if local.follow(gate) {
-            local.buffer.count_lost_for(cause, events);
+            local.buffer.lost.add(LostKind::Call, cause, calls);
         }
     });
 }
@@ -395,7 +397,7 @@ impl Local {
     fn push_to_new_chunk(&self, record: Record) -> bool {
         let has_room = self.push_to_new_chunk_if_room(record);
         if !has_room {
-            self.buffer.count_lost();
+            self.buffer.count_lost(&record, || self.buffer.contents());
         }
         has_room
     }

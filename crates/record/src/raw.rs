@@ -174,13 +174,9 @@ impl Stack {
     /// lost.
     pub(crate) const NO_ROOM: Self = Self(Record::CALL - 1);
 
-    /// Returns the stack, flagged as that of a call. [`Stack::NO_ROOM`] stays as it is, which is
-    /// how the loss is noticed.
-    pub(crate) fn of_call(self) -> Self {
-        if self == Self::NO_ROOM {
-            return self;
-        }
-        Self(self.0 | Record::CALL)
+    /// Returns the stack, flagged as that of a call, or `None` if the budget had no room for it.
+    pub(crate) fn of_call(self) -> Option<Self> {
+        (self != Self::NO_ROOM).then_some(Self(self.0 | Record::CALL))
     }
 
     /// Returns the number of the last stack of a tree that holds `len` stacks.

@@ -13,6 +13,7 @@ use crate::budget;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
+use crate::lost::{EarlyLoss, LossByKind, LossFilter};
 use crate::name::NameLease;
 use crate::options::Options;
 use crate::registry::registry;
@@ -47,7 +48,7 @@ struct Pause {
 
 /// Lost events by thread.
 #[derive(Default)]
-struct Losses(Vec<(u32, Loss)>);
+struct Losses(Vec<(u32, LossByKind)>);
 
 /// The handle of an open window. Its start time identifies it, since no two windows start at the
 /// same tick.
@@ -83,7 +84,7 @@ pub(crate) fn open_window(options: Options) -> Window {
         budget::reset();
         recorder.names = Some(NameLease::begin(recorder.epoch));
     }
-    let not_lost_here = recorder.losses();
+    let not_lost_here = recorder.losses_until_change();
     // Two windows never share a start: the lock is held, and reading the clock takes several ticks.
     let start = ticks();
     recorder.windows.push(OpenWindow {
@@ -94,6 +95,7 @@ pub(crate) fn open_window(options: Options) -> Window {
         paused_now: None,
     });
     gate::set_last_opening(start);
+    gate::set_last_change(start);
     recorder.set_gate();
     Window { start }
 }
@@ -101,12 +103,13 @@ pub(crate) fn open_window(options: Options) -> Window {
 /// Pauses a window until [`resume_window`]: scopes that begin meanwhile are left out.
 pub(crate) fn pause_window(window: Window) {
     let mut recorder = recorder();
-    let lost_before = recorder.losses();
+    let lost_before = recorder.losses_until_change();
     let Some(open) = recorder.find(window) else {
         return;
     };
     if open.paused_now.is_none() {
         let start = ticks();
+        gate::set_last_change(start);
         open.paused_now = Some(Pause { start, lost_before });
     }
     recorder.set_gate();
@@ -115,11 +118,13 @@ pub(crate) fn pause_window(window: Window) {
 /// Resumes a paused window.
 pub(crate) fn resume_window(window: Window) {
     let mut recorder = recorder();
-    let lost_now = recorder.losses();
+    let lost_now = recorder.losses_until_change();
     let Some(open) = recorder.find(window) else {
         return;
     };
-    open.end_pause(ticks(), &lost_now);
+    let end = ticks();
+    gate::set_last_change(end);
+    open.end_pause(end, &lost_now);
     recorder.set_gate();
 }
 
@@ -137,7 +142,11 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
     let mut registry = registry();
     let threads = registry
         .of_epoch(recorder.epoch)
-        .map(|buffer| ThreadCapture::take(buffer, &closed.not_lost_here.of(buffer.index)))
+        .map(|buffer| {
+            ThreadCapture::take(buffer, |counted, early| {
+                closed.lost(buffer.index, counted, early)
+            })
+        })
         .collect();
     let names = recorder.names.clone();
     if recorder.windows.is_empty() {
@@ -153,6 +162,16 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
 }
 
 impl OpenWindow {
+    /// Returns the losses of a thread that the window has to report, of all that were counted.
+    fn lost(&self, thread: u32, counted: &LossByKind, early: &[EarlyLoss]) -> Loss {
+        let filter = LossFilter {
+            options: self.options,
+            start: self.start,
+            pauses: &self.pauses,
+        };
+        filter.sum(&counted.since(&self.not_lost_here.of(thread)), early)
+    }
+
     fn end_pause(&mut self, now: u64, lost_now: &Losses) {
         if let Some(pause) = self.paused_now.take() {
             self.pauses.push(pause.start..now);
@@ -162,15 +181,15 @@ impl OpenWindow {
 }
 
 impl Losses {
-    fn of(&self, thread: u32) -> Loss {
+    fn of(&self, thread: u32) -> LossByKind {
         let found = self.0.iter().find(|(index, _)| *index == thread);
-        found.map_or_else(Loss::default, |(_, lost)| *lost)
+        found.map_or_else(LossByKind::default, |(_, lost)| *lost)
     }
 
-    /// Adds the losses between two moments.
+    /// Adds the lost scopes between two moments. Calls and memory are recorded also during pauses.
     fn add_between(&mut self, before: &Self, after: &Self) {
         for &(thread, lost) in &after.0 {
-            let between = lost.since(&before.of(thread));
+            let between = lost.since(&before.of(thread)).of_scopes();
             match self.0.iter_mut().find(|(index, _)| *index == thread) {
                 Some(entry) => entry.1.merge(&between),
                 None => self.0.push((thread, between)),
@@ -197,10 +216,17 @@ impl Recorder {
         windows.find(|open| open.start == window.start)
     }
 
+    /// Returns the losses up to now. Records that are lost later and began before are noted with
+    /// their start, since they may not belong to a window that changes now.
+    fn losses_until_change(&self) -> Losses {
+        gate::set_last_change(ticks());
+        self.losses()
+    }
+
     fn losses(&self) -> Losses {
         let registry = registry();
         let buffers = registry.of_epoch(self.epoch);
-        let losses = buffers.map(|buffer| (buffer.index, buffer.lost()));
+        let losses = buffers.map(|buffer| (buffer.index, buffer.lost.load()));
         Losses(losses.collect())
     }
 

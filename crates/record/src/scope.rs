@@ -7,6 +7,8 @@
 
 use std::marker::PhantomData;
 
+use mindprof_model::LossCause;
+
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::inputs::InputsRewriter;
@@ -92,7 +94,16 @@ pub fn open_call(name: Name, stack: Stack) -> Option<OpenScope> {
     if !gate.wants_calls() {
         return None;
     }
-    let open = OpenScope::begin_at(gate, name, 0, stack.of_call(), FirstBlock::WhenReported);
+    let Some(stack) = stack.of_call() else {
+        let cause = if name.is_refused() {
+            LossCause::Names
+        } else {
+            LossCause::Budget
+        };
+        local::count_lost_calls(gate, cause, 1);
+        return None;
+    };
+    let open = OpenScope::begin_at(gate, name, 0, stack, FirstBlock::WhenReported);
     open.is_recorded().then_some(open)
 }
 

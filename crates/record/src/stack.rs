@@ -76,6 +76,6 @@ pub fn count_unseen_calls(calls: u64) {
 fn count(cause: LossCause, calls: u64) {
     let gate = Gate::load();
     if gate.wants_calls() {
-        local::count_lost(gate, cause, calls);
+        local::count_lost_calls(gate, cause, calls);
     }
 }

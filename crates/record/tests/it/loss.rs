@@ -3,7 +3,10 @@
 use std::thread;
 
 use mindprof_model::LossCause;
-use mindprof_record::{Name, NameKind, Options, Scope, Session, Site, open_with, scope};
+use mindprof_record::{
+    Calls, Name, NameKind, Options, Scope, Session, Site, Stack, count_unseen_calls, memory,
+    open_call, open_with, scope,
+};
 use proptest::prelude::*;
 
 use super::record;
@@ -96,4 +99,70 @@ fn scopes_open_at_the_end_beyond_what_the_budget_follows_are_counted() {
     let lost = profile.loss().count(LossCause::Depth);
     assert_eq!((profile.events().len(), lost), (1_024, 76));
     open.into_iter().rev().for_each(drop);
+}
+
+#[test]
+fn a_window_does_not_count_what_only_its_neighbour_wanted() {
+    let tiny = Options {
+        budget_bytes: 0,
+        ..Options::default()
+    };
+    let plain = Session::start(tiny);
+    let whole = Session::start(Options {
+        calls: Calls::All,
+        memory: true,
+        ..tiny
+    });
+    drop(scope(&OP));
+    let frame = Name::intern("f", NameKind::Function);
+    for _ in 0..5 {
+        if let Some(call) = open_call(frame, Stack::NONE) {
+            call.close();
+        }
+    }
+    (0..3).for_each(|address| memory(address, 64, || 64));
+    count_unseen_calls(2);
+    let (plain, whole) = (plain.stop().assemble(), whole.stop().assemble());
+    assert_eq!((plain.loss().total(), whole.loss().total()), (1, 11));
+}
+
+// outer window   |-------------------------|
+// long scope       |-------------|           lost where it ends
+// inner window           |-------------|     did not want it
+#[test]
+fn a_scope_from_before_a_window_is_not_its_loss() {
+    let tiny = Options {
+        budget_bytes: 0,
+        ..Options::default()
+    };
+    let outer = Session::start(tiny);
+    let long = scope(&OP);
+    let inner = Session::start(tiny);
+    drop(long);
+    drop(scope(&OP));
+    let (inner, outer) = (inner.stop().assemble(), outer.stop().assemble());
+    assert_eq!((inner.loss().total(), outer.loss().total()), (1, 2));
+}
+
+// window   |---|  pause  |--------|
+// first      |-------|                 began in the window, ends in the pause: its loss
+// second            |--------|         began in the pause: not wanted
+#[test]
+fn a_pause_excuses_the_scopes_that_begin_in_it() {
+    let tiny = Options {
+        budget_bytes: 0,
+        ..Options::default()
+    };
+    let other = Session::start(tiny);
+    let paused = Session::start(tiny);
+    let first = scope(&OP);
+    paused.pause();
+    let second = scope(&OP);
+    drop(second);
+    drop(first);
+    let third = scope(&OP);
+    paused.resume();
+    drop(third);
+    let (paused, other) = (paused.stop().assemble(), other.stop().assemble());
+    assert_eq!((paused.loss().total(), other.loss().total()), (1, 3));
 }
