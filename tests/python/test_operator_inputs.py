@@ -46,6 +46,23 @@ class Tensor:
         return tuple(reversed(self.shape))
 
 
+class Size:
+    """A symbolic size, which is a number only by its conversion."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __index__(self) -> int:
+        return self.value
+
+
+class Unsizable:
+    """An object whose conversion fails."""
+
+    def __index__(self) -> int:
+        raise TypeError("not known")
+
+
 def record(*operators: tuple[Any, ...]) -> list[mindprof.FunctionEvent]:
     """Opens an operator for each tuple of inputs, and returns their events."""
     with mindprof.profile(record_shapes=True) as prof:
@@ -148,6 +165,17 @@ def test_more_types_of_elements_are_told_apart_than_are_remembered() -> None:
         (True, True),
         (2.5, 2.5),
         (np.float64(2.5), 2.5),
+        (np.float32(2.5), 2.5),
+        (np.int64(-3), -3),
+        (np.uint8(255), 255),
+        (np.uint64((1 << 64) - 1), None),
+        (np.bool_(True), True),
+        (np.bool_(False), False),
+        ([np.int64(2), 3], [2, 3]),
+        ((np.bool_(True), np.bool_(False)), [True, False]),
+        (Size(4), 4),
+        ([Size(4), 5], [4, 5]),
+        (Unsizable(), None),
         ([1, 2], [1, 2]),
         ((1, 2), [1, 2]),
         ([1.5, 2.5], [1.5, 2.5]),

@@ -10,6 +10,7 @@ use pyo3::types::{
     PyBool, PyComplex, PyComplexMethods, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType,
 };
 
+use crate::foreign_number::{IndexReader, is_numpy_scalar, numpy_number};
 use crate::gil_cell::GilCell;
 use crate::tensor_argument::TensorReader;
 use crate::tensor_input::TensorInput;
@@ -32,9 +33,12 @@ static SPARE: GilCell<Option<Box<Arguments>>> = GilCell::new(None);
 pub struct Arguments {
     encoder: InputsEncoder,
     tensors: TensorReader,
+    indices: IndexReader,
     /// The class of the last input that was neither a number nor a list. Whether an object is a
     /// number depends on its class alone.
     tensor_class: Option<Py<PyType>>,
+    /// The class of the last tensor without dimensions, which is not one of numpy's scalars.
+    bare_class: Option<Py<PyType>>,
 }
 
 impl Arguments {
@@ -99,7 +103,7 @@ impl Arguments {
             if value.is_none() {
                 self.encoder.other();
             } else {
-                self.add_seldom(value);
+                self.add_seldom(value)?;
             }
         }
         Ok(())
@@ -117,13 +121,12 @@ impl Arguments {
             return Ok(true);
         }
         if let Ok(list) = value.cast::<PyList>() {
-            return Ok(
-                self.add_items(list.len(), list.iter())? || self.add_mixed(list.len(), list.iter())
-            );
+            return Ok(self.add_items(list.len(), list.iter())?
+                || self.add_mixed(list.len(), list.iter())?);
         }
         if let Ok(tuple) = value.cast::<PyTuple>() {
             return Ok(self.add_items(tuple.len(), tuple.iter())?
-                || self.add_mixed(tuple.len(), tuple.iter()));
+                || self.add_mixed(tuple.len(), tuple.iter())?);
         }
         if is_plain(value) {
             return Ok(false);
@@ -132,13 +135,32 @@ impl Arguments {
         self.add_tensor(value)
     }
 
-    /// Adds a value that is neither a real number, nor a list, nor a tensor.
+    /// Adds a value that is neither a real number of Python's own, nor a list, nor a tensor.
     #[cold]
-    fn add_seldom(&mut self, value: &Bound<'_, PyAny>) {
-        match value.cast::<PyComplex>() {
-            Ok(number) => self.encoder.complex(number.real(), number.imag()),
-            Err(_) => self.encoder.other(),
+    fn add_seldom(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if let Ok(number) = value.cast::<PyComplex>() {
+            self.encoder.complex(number.real(), number.imag());
+        } else if let Some(number) = self.foreign_number(value)? {
+            self.add_number(number);
+        } else {
+            self.encoder.other();
         }
+        Ok(())
+    }
+
+    /// Extracts a number that is not Python's own.
+    #[cold]
+    fn foreign_number(&mut self, value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
+        if is_plain(value) {
+            return Ok(None);
+        }
+        if !self.tensors.has_shape(value)? {
+            return self.indices.read(value);
+        }
+        if is_numpy_scalar(value) {
+            return numpy_number(value);
+        }
+        Ok(None)
     }
 
     /// Writes the extracted inputs to the recorder's encoder.
@@ -186,7 +208,13 @@ impl Arguments {
         self.encoder.tensor_list(count);
         let mut added = 0;
         for item in items {
-            if !self.add_tensor(&item)? {
+            // The first item decides whether scalars of numpy are tensors or numbers.
+            let scalars = if added == 0 {
+                Scalars::AreNumbers
+            } else {
+                Scalars::AreTensors
+            };
+            if !self.add_tensor_or(&item, scalars)? {
                 break;
             }
             added += 1;
@@ -199,34 +227,63 @@ impl Arguments {
         Ok(false)
     }
 
-    /// Adds a list of numbers of several kinds, or of complex numbers. As in torch, any item but
-    /// the first may be `None`. Returns whether the list was added.
+    /// Adds a list of numbers that are not Python's own, of several kinds, or complex. As in torch,
+    /// any item but the first may be `None`. Returns whether the list was added.
     #[cold]
     fn add_mixed<'py>(
         &mut self,
         count: usize,
         items: impl Iterator<Item = Bound<'py, PyAny>>,
-    ) -> bool {
+    ) -> PyResult<bool> {
         if count == 0 || count > LONGEST_LIST {
-            return false;
+            return Ok(false);
+        }
+        let items: Vec<_> = items.collect();
+        let mut numbers = Vec::with_capacity(items.len());
+        for item in &items {
+            numbers.push(match Number::from_python(item) {
+                Some(number) => Some(number),
+                None => self.foreign_number(item)?,
+            });
+        }
+        if self.add_same(&numbers) {
+            return Ok(true);
         }
         let begin = self.encoder.words().len();
         self.encoder.number_list(count);
         let mut added = 0;
-        for item in items {
+        for (item, number) in items.iter().zip(numbers) {
             let is_number = item.is_instance_of::<PyComplex>() || item.is_none() && added > 0;
-            match Number::from_python(&item) {
+            match number {
                 Some(number) => self.add_number(number),
-                None if is_number => self.add_seldom(&item),
+                None if is_number => self.add_seldom(item)?,
                 None => break,
             }
             added += 1;
         }
+        // Reading an item may run Python code that changes the list.
         if added == count {
-            return true;
+            return Ok(true);
         }
         self.encoder.truncate(begin);
-        false
+        Ok(false)
+    }
+
+    /// Adds a list of numbers of one kind. Returns whether they are.
+    fn add_same(&mut self, numbers: &[Option<Number>]) -> bool {
+        fn pick<T>(numbers: &[Option<Number>], pick: fn(Number) -> Option<T>) -> Option<Vec<T>> {
+            numbers.iter().map(|number| number.and_then(pick)).collect()
+        }
+        if let Some(integers) = pick(numbers, Number::as_int) {
+            self.encoder.int_list(&integers);
+        } else if let Some(floats) = pick(numbers, Number::as_float) {
+            self.encoder.float_list(&floats);
+        } else if let Some(values) = pick(numbers, Number::as_bool) {
+            self.encoder.bool_list(&values);
+        } else {
+            return false;
+        }
+        true
     }
 
     fn add_number(&mut self, number: Number) {
@@ -238,6 +295,10 @@ impl Arguments {
     }
 
     fn add_tensor(&mut self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.add_tensor_or(value, Scalars::AreNumbers)
+    }
+
+    fn add_tensor_or(&mut self, value: &Bound<'_, PyAny>, scalars: Scalars) -> PyResult<bool> {
         if let Ok(tensor) = value.cast_exact::<TensorInput>() {
             self.encoder.inputs(tensor.get().words());
             return Ok(true);
@@ -245,14 +306,26 @@ impl Arguments {
         let Some(tensor) = self.tensors.read(value)? else {
             return Ok(false);
         };
-        // A complex scalar of numpy has a shape too.
-        let is_number = tensor.dtype == DType::C128 && tensor.dims.is_empty();
-        if is_number && value.is_instance_of::<PyComplex>() {
-            return Ok(false);
+        // A scalar of numpy has a shape too. One of 64 complex bits is no Python number.
+        let is_bare =
+            tensor.dims.is_empty() && tensor.dtype != DType::C64 && scalars == Scalars::AreNumbers;
+        let class = self.bare_class.as_ref();
+        if is_bare && !class.is_some_and(|class| class.is(&value.get_type())) {
+            if is_numpy_scalar(value) {
+                return Ok(false);
+            }
+            self.bare_class = Some(value.get_type().unbind());
         }
         (self.encoder).tensor(tensor.dtype, tensor.dims, tensor.strides);
         Ok(true)
     }
+}
+
+/// Whether scalars of numpy, which have a shape too, count as tensors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scalars {
+    AreNumbers,
+    AreTensors,
 }
 
 /// A real number or a boolean, extracted from a Python object.

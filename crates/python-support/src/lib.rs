@@ -6,6 +6,7 @@
 
 pub mod arguments;
 pub mod enter;
+mod foreign_number;
 pub mod gil_cell;
 pub mod interned_names;
 mod known_layouts;
@@ -24,6 +25,7 @@ pub use self::tensor_input::TensorInput;
 /// # Errors
 /// Returns an error if the builtin `getattr` cannot be looked up.
 pub fn prefill(py: Python<'_>) -> PyResult<()> {
+    foreign_number::prefill(py);
     tensor_argument::prefill(py)?;
     // PyO3 creates this type when the first panic reaches Python, which may be in a forked child.
     py.get_type::<PanicException>();

@@ -98,6 +98,16 @@ impl TensorReader {
         }))
     }
 
+    /// Returns whether an object has a shape, as tensors, arrays and scalars of numpy do.
+    ///
+    /// # Errors
+    /// Passes on exceptions of the object that are not an `Exception`.
+    pub(crate) fn has_shape(&mut self, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let names = TensorNames::get(value.py());
+        let shape = self.shapeless.ask(value, &names.tensor_shape)?;
+        Ok(shape.is_some())
+    }
+
     /// Reads sizes and strides, with dense strides if the tensor has none. Returns whether there
     /// are sizes.
     fn read_layout(
@@ -134,7 +144,7 @@ impl TensorReader {
 ///
 /// # Errors
 /// Passes on every other exception, such as `SystemExit`.
-fn answer<T>(py: Python<'_>, asked: PyResult<T>) -> PyResult<Option<T>> {
+pub(crate) fn answer<T>(py: Python<'_>, asked: PyResult<T>) -> PyResult<Option<T>> {
     match asked {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_instance_of::<PyException>(py) => Ok(None),
@@ -286,7 +296,7 @@ fn is_fixed(value: &Bound<'_, PyAny>, names: &TensorNames) -> bool {
 /// goes through `getattr` with a default, which creates no exception if the attribute is missing
 /// but is slower if it exists.
 #[derive(Default)]
-struct RecentClasses {
+pub(crate) struct RecentClasses {
     /// Their addresses. A class that reuses the address of another one takes the slower lookup,
     /// with the same result.
     classes: [usize; REMEMBERED],
@@ -295,7 +305,7 @@ struct RecentClasses {
 
 impl RecentClasses {
     /// Returns an attribute, or `None` if the object does not have it.
-    fn ask<'py>(
+    pub(crate) fn ask<'py>(
         &mut self,
         value: &Bound<'py, PyAny>,
         name: &Py<PyString>,
@@ -303,7 +313,7 @@ impl RecentClasses {
         let py = value.py();
         let class = value.get_type_ptr() as usize;
         if self.classes.contains(&class) {
-            // The object itself is the default: nothing is its own shape or stride.
+            // The object itself is the default: nothing is its own shape, stride or method.
             let found = builtin_getattr(py)?.call1((value, name, value));
             return Ok(answer(py, found)?.filter(|found| !found.is(value)));
         }
