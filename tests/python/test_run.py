@@ -85,6 +85,40 @@ def test_a_program_is_what_it_is_alone(folder: Path) -> None:
     assert (done.returncode, done.stdout) == (0, alone.stdout)
 
 
+def test_a_program_on_stdin_is_what_it_is_alone(folder: Path) -> None:
+    program = (
+        "import sys\n"
+        "main = sys.modules['__main__']\n"
+        "print(__name__, globals().get('__file__'), sys.argv, sys.path[0])\n"
+        "print(main.__dict__ is globals())\n"
+        "print(repr(sys.stdin.read()), (lambda: 0).__code__.co_filename)\n"
+    )
+    words = ["-", "--memory", "x"]
+    done = [
+        subprocess.run([*command, *words], input=program, capture_output=True, text=True)
+        for command in ([sys.executable], [*COMMAND, "-q"])
+    ]
+    assert [run.returncode for run in done] == [0, 0]
+    assert done[1].stdout == done[0].stdout
+    assert (folder / "mindprof-stdin" / "trace.json.gz").exists()
+    broken = subprocess.run([*COMMAND, "-"], input="(", capture_output=True, text=True)
+    assert broken.returncode != 0
+    assert "<stdin> is not valid Python" in broken.stderr
+
+
+def test_a_range_named_like_the_launchers_is_the_programs_own(folder: Path) -> None:
+    program = TRAINING + (
+        "import mindprof\n"
+        "with mindprof.record_function('after the last optimizer step'):\n"
+        "    model(torch.ones((2, 2)))\n"
+    )
+    done = run("--no-stacks", write(folder, program))
+    facts = [line for line in done.stderr.splitlines() if line.startswith("mindprof: after")]
+    assert len(facts) == 1, done.stderr
+    table = (folder / "mindprof-program" / "table.txt").read_text()
+    assert "after the last optimizer step" in table
+
+
 @pytest.mark.parametrize("columns", [80, 200])
 def test_the_table_fits_the_terminal(folder: Path, columns: int) -> None:
     name = write(folder, TRAINING)

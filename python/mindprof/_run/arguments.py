@@ -26,6 +26,7 @@ examples:
   mindprof run --memory --shapes train.py
   mindprof run --wait 5 --active 3 train.py    skip five steps, record three
   mindprof run -m package.train --epochs 1
+  generate | mindprof run -                    read the program from stdin
 
 exit codes: those of the program, 2 usage error, 130 Ctrl-C, 143 SIGTERM,
 129 SIGHUP"""
@@ -39,7 +40,7 @@ class Arguments:
     """
 
     target: str
-    """The path of a script, or the name of a module."""
+    """The path of a script, `-` for stdin, or the name of a module."""
     is_module: bool
     words: list[str]
     """The arguments of the program itself."""
@@ -72,7 +73,7 @@ def parse(words: Sequence[str]) -> Arguments:
     before, is_module, target, after = _split(parser, list(words))
     found = parser.parse_args(before)
     if target is None:
-        parser.error("a script is missing: add one, or use -m MODULE")
+        parser.error("a script is missing: add one, or use -m MODULE or - for stdin")
     if not found.active and (found.wait or found.warmup or found.repeat is not None):
         parser.error(
             "--wait, --warmup and --repeat need --active: add --active N to record N steps"
@@ -102,7 +103,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="mindprof run",
         usage="mindprof run [OPTIONS] SCRIPT [ARGUMENTS]\n       "
-        "mindprof run [OPTIONS] -m MODULE [ARGUMENTS]",
+        "mindprof run [OPTIONS] -m MODULE [ARGUMENTS]\n       "
+        "mindprof run [OPTIONS] - [ARGUMENTS]",
         description=_DESCRIPTION,
         epilog=_EPILOGUE,
         formatter_class=argparse.RawDescriptionHelpFormatter,

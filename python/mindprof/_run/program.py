@@ -14,14 +14,18 @@ class ProgramError(Exception):
     """The program does not exist or is not Python."""
 
 
+#: The name of a program that is read from stdin, as for Python itself.
+_STDIN = "-"
+
+
 class Program:
-    """A script, or a module as `python -m` runs it."""
+    """A script, a module as `python -m` runs it, or the text on stdin as `python -` runs it."""
 
     def __init__(self, target: str, is_module: bool, words: Sequence[str]) -> None:
         """Finds the program and compiles it.
 
         Args:
-            target: The path of a script, or a module's name.
+            target: The path of a script, `-` for stdin, or a module's name.
             is_module: Whether `target` names a module.
             words: The arguments of the program.
 
@@ -34,6 +38,11 @@ class Program:
             self.folder = str(Path.cwd())
             self.name = target.rpartition(".")[2]
             self._main, self._code = _module(target, self.folder)
+        elif target == _STDIN:
+            # As Python does, search the current folder for modules, wherever the program goes.
+            self.folder = ""
+            self.name = "stdin"
+            self._main, self._code = _standard_input()
         else:
             path = Path(target).resolve()
             self.folder = str(path if path.is_dir() else path.parent)
@@ -64,6 +73,19 @@ def _script(target: str) -> tuple[ModuleType, CodeType]:
     main = ModuleType("__main__")
     # An absolute path, as Python sets it, stays valid if the program changes directory.
     main.__file__ = os.path.abspath(path)
+    return main, _compiled(source, main.__file__)
+
+
+def _standard_input() -> tuple[ModuleType, CodeType]:
+    # Python itself may have closed it.
+    if sys.stdin is None:
+        raise ProgramError("cannot read stdin: it is closed")
+    try:
+        source = sys.stdin.buffer.read()
+    except OSError as error:
+        raise ProgramError(f"cannot read stdin: {error.strerror}") from None
+    main = ModuleType("__main__")
+    main.__file__ = "<stdin>"
     return main, _compiled(source, main.__file__)
 
 

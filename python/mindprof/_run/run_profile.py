@@ -79,7 +79,8 @@ class RunProfile(profile):
                 "worker_ends": unix(marks.worker_ends),
                 "loop_thread": thread,
                 "modules": sorted(modules),
-                "step_keys": STEP_KEYS,
+                # Without a schedule, ranges of the other names are the program's own.
+                "step_keys": STEP_KEYS if self.record_steps else STEP_KEYS[:1],
             },
         )
 
