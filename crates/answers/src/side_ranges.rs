@@ -24,6 +24,10 @@ pub struct SideRanges {
     pub imports: Vec<String>,
     /// Steps, and the ranges before the first and after the last one.
     pub steps: Vec<String>,
+    /// The begin and the end of each step that the launcher recorded as a range, in nanoseconds
+    /// since the Unix epoch. The program's own profilers may record ranges of the same names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub step_times: Vec<(u64, u64)>,
 }
 
 impl SideRanges {

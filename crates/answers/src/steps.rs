@@ -9,6 +9,7 @@ use mindprof_model::{Category, Nanos, Profile, StepMark};
 use serde::Serialize;
 
 use crate::questions::micros;
+use crate::side_ranges::SideRanges;
 
 /// One step of a training loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -142,7 +143,7 @@ impl Steps {
         }
     }
 
-    /// Collects the ranges of steps. The recording begins just before the range of its first step,
+    /// Collects the ranges of steps: the launcher's in a run, otherwise all. The recording begins just before the range of its first step,
     /// so events before that range belong to the first step too. If two ranges have the same
     /// number, the first one counts.
     fn of_ranges(profile: &Profile) -> Self {
@@ -158,6 +159,11 @@ impl Steps {
                 })
             })
             .collect();
+        if let Some(side) = SideRanges::read(profile)
+            && !side.step_times.is_empty()
+        {
+            complete = launched(&complete, &side.step_times, profile.reference_unix_ns());
+        }
         let starts: Vec<_> = complete
             .iter()
             .map(|step| (step.start, step.number))
@@ -172,6 +178,35 @@ impl Steps {
             starts,
         }
     }
+}
+
+/// Returns the ranges that are steps of the launcher: for each of its times the range that fits it
+/// best, if the two share at least half of the longer one. The launcher and the recording read
+/// different clocks, so no range fits exactly.
+///
+/// ```text
+/// time of the launcher    |---------|
+/// its range                |--------|
+/// range of a profiler   |---|                too little in common
+/// ```
+fn launched(ranges: &[Step], times: &[(u64, u64)], reference_unix_ns: u64) -> Vec<Step> {
+    let mut found: Vec<Step> = Vec::new();
+    for &(begin, end) in times {
+        let time = |unix_ns: u64| unix_ns.saturating_sub(reference_unix_ns);
+        let (begin, end) = (time(begin), time(end));
+        let misfit = |step: &Step| step.start.0.abs_diff(begin) + step.end().0.abs_diff(end);
+        let is_shared = |step: &&Step| {
+            let shared = (step.end().0.min(end)).saturating_sub(step.start.0.max(begin));
+            2 * shared >= step.duration.0.max(end.saturating_sub(begin))
+        };
+        let best = ranges
+            .iter()
+            .filter(is_shared)
+            .min_by_key(|step| misfit(step));
+        found.extend(best.filter(|step| !found.contains(step)));
+    }
+    found.sort_by_key(|step| step.start);
+    found
 }
 
 #[cfg(test)]
@@ -258,6 +293,34 @@ mod tests {
         });
         let steps = Steps::build(&profile);
         assert_eq!(times(steps.complete()), [(1, 30, 10), (2, 0, 30)]);
+    }
+
+    // ProfilerStep#0      |----|            0..10     of the launcher
+    // ProfilerStep#1            |----|      20..30    of the launcher
+    // ProfilerStep#7    |-------------|     0..34     of a profiler of the program
+    #[test]
+    fn steps_of_the_programs_own_profiler_are_not_those_of_a_run() {
+        let profile = Timeline::draw(|time| {
+            time.annotation("ProfilerStep#7", |time| {
+                time.annotation("ProfilerStep#0", |time| time.idle(10));
+                time.idle(10);
+                time.annotation("ProfilerStep#1", |time| time.idle(10));
+                time.idle(4);
+            });
+        });
+        assert_eq!(Steps::build(&profile).complete().len(), 3);
+        let reference = profile.reference_unix_ns();
+        let side = SideRanges {
+            step_times: vec![
+                (reference, reference + 11),
+                (reference + 19, reference + 30),
+            ],
+            ..SideRanges::default()
+        };
+        let mut part = Part::from(profile);
+        part.metadata.set(crate::side_ranges::RUN_KEY, side.json());
+        let steps = Steps::build(&part.into_profile().expect("the part stays sound"));
+        assert_eq!(times(steps.complete()), [(0, 0, 10), (1, 20, 10)]);
     }
 
     #[test]

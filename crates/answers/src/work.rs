@@ -261,6 +261,7 @@ mod tests {
         let work = Work::without(SideRanges {
             imports: vec!["import a".into()],
             steps: vec!["ProfilerStep*".into()],
+            ..SideRanges::default()
         });
         let analysis = Analysis::build(profile);
         let rows = work.averages(&analysis, GroupBy::default());

@@ -91,7 +91,10 @@ pub(crate) fn run_report(
         let recorded = profile.analyzed();
         let analysis = &recorded.analysis;
         let step_keys: Vec<&str> = marks.step_keys.iter().map(String::as_str).collect();
-        let side = SideRanges::find(analysis.profile(), &marks.modules, &step_keys);
+        let side = SideRanges {
+            step_times: marks.steps.clone(),
+            ..SideRanges::find(analysis.profile(), &marks.modules, &step_keys)
+        };
         let work = Work::without(side.clone());
         let group_by = work.grouping(analysis.profile());
         let analyzed = Analyzed::with_work(Arc::clone(analysis), work);
