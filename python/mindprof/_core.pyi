@@ -37,6 +37,7 @@ __all__ = [
     "_print_options",
     "_set_grad_enabled",
     "adaptive_avg_pool2d",
+    "add",
     "arange",
     "as_tensor",
     "avg_pool2d",
@@ -53,6 +54,7 @@ __all__ = [
     "cross_entropy",
     "device",
     "diff_profiles",
+    "div",
     "dropout",
     "dtype",
     "elu",
@@ -62,6 +64,8 @@ __all__ = [
     "events_of_trace",
     "eye",
     "finish_function",
+    "first_operand",
+    "floor_divide",
     "follow_thread",
     "format_memory",
     "format_time",
@@ -96,6 +100,7 @@ __all__ = [
     "metrics",
     "minimum",
     "mse_loss",
+    "mul",
     "name_module_calls",
     "name_torch_tensors",
     "nll_loss",
@@ -130,6 +135,7 @@ __all__ = [
     "softplus",
     "sort_keys",
     "stack",
+    "sub",
     "tensor",
     "tensor_from_bytes",
     "tensor_to_bytes",
@@ -1065,6 +1071,12 @@ def finish_function(
     backward: Callable[..., Any],
 ) -> Any: ...
 def as_tensor(data: Any, dtype: _core_dtype | None = None, device: _Device = None) -> Tensor: ...
+def add(input: Tensor | _Number, other: Tensor | _Number, *, alpha: _Number = ...) -> Tensor: ...
+def sub(input: Tensor | _Number, other: Tensor | _Number, *, alpha: _Number = ...) -> Tensor: ...
+def mul(input: Tensor | _Number, other: Tensor | _Number) -> Tensor: ...
+def div(input: Tensor | _Number, other: Tensor | _Number) -> Tensor: ...
+def floor_divide(input: Tensor | _Number, other: Tensor | _Number) -> Tensor: ...
+def first_operand(name: str, input: Tensor | _Number) -> Tensor: ...
 def from_numpy(ndarray: Any) -> Tensor: ...
 def full(
     size: Sequence[int],

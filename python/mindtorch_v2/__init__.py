@@ -14,20 +14,24 @@ try:
     from mindprof._core import (
         Tensor,
         __version__,
+        add,
         arange,
         as_tensor,
         broadcast_tensors,
         cat,
         device,
+        div,
         dtype,
         empty,
         eye,
+        floor_divide,
         from_numpy,
         full,
         linspace,
         manual_seed,
         maximum,
         minimum,
+        mul,
         ones,
         rand,
         randint,
@@ -35,6 +39,7 @@ try:
         randperm,
         set_printoptions,
         stack,
+        sub,
         tensor,
         where,
         zeros,
@@ -95,9 +100,8 @@ int32 = int = dtype.int32
 int64 = long = dtype.int64
 bool = dtype.bool
 
-# Every method of a tensor is also a function that takes one.
+# Other methods of a tensor are also functions that take one.
 abs = Tensor.abs
-add = Tensor.add
 addcdiv = Tensor.addcdiv
 addcmul = Tensor.addcmul
 addmm = Tensor.addmm
@@ -116,7 +120,6 @@ clone = Tensor.clone
 cos = Tensor.cos
 cumsum = Tensor.cumsum
 diag = Tensor.diag
-div = Tensor.div
 dot = Tensor.dot
 empty_like = Tensor.empty_like
 eq = Tensor.eq
@@ -127,7 +130,6 @@ expm1 = Tensor.expm1
 flatten = Tensor.flatten
 flip = Tensor.flip
 floor = Tensor.floor
-floor_divide = Tensor.floor_divide
 full_like = Tensor.full_like
 gather = Tensor.gather
 ge = Tensor.ge
@@ -150,7 +152,6 @@ mean = Tensor.mean
 median = Tensor.median
 min = Tensor.min
 mm = Tensor.mm
-mul = Tensor.mul
 mv = Tensor.mv
 narrow = Tensor.narrow
 ne = Tensor.ne
@@ -185,7 +186,6 @@ sqrt = Tensor.sqrt
 square = Tensor.square
 squeeze = Tensor.squeeze
 std = Tensor.std
-sub = Tensor.sub
 sum = Tensor.sum
 t = Tensor.t
 tanh = Tensor.tanh

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindprof import _core
-from mindprof._core import OperatorScope, Tensor, cat
+from mindprof._core import OperatorScope, Tensor, cat, first_operand
 
 _threads: list[int] = []
 
@@ -30,26 +30,30 @@ def concatenate(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         return cat(tensors, dim)
 
 
-def divide(input: Tensor, other: Tensor | float) -> Tensor:
+def divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Divides by a tensor or a number."""
+    input = first_operand("divide", input)
     with OperatorScope("aten::divide", input, other):
         return input.div(other)
 
 
-def true_divide(input: Tensor, other: Tensor | float) -> Tensor:
+def true_divide(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Divides by a tensor or a number."""
+    input = first_operand("true_divide", input)
     with OperatorScope("aten::true_divide", input, other):
         return input.div(other)
 
 
-def multiply(input: Tensor, other: Tensor | float) -> Tensor:
+def multiply(input: Tensor | float, other: Tensor | float) -> Tensor:
     """Multiplies by a tensor or a number."""
+    input = first_operand("multiply", input)
     with OperatorScope("aten::multiply", input, other):
         return input.mul(other)
 
 
-def subtract(input: Tensor, other: Tensor | float, *, alpha: float = 1) -> Tensor:
+def subtract(input: Tensor | float, other: Tensor | float, *, alpha: float = 1) -> Tensor:
     """Subtracts `alpha` times a tensor or a number."""
+    input = first_operand("subtract", input)
     with OperatorScope("aten::subtract", input, other, alpha):
         return input.sub(other, alpha=alpha)
 

@@ -31,7 +31,10 @@ def test_a_forked_child_leaves_the_file_to_its_parent(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert path.read_bytes() == b""
     assert observer.is_running()
+    # torch's name, which programs read.
+    assert observer._execution_trace_running
     observer.unregister_callback()
+    assert not observer._execution_trace_running
     assert json.loads(path.read_text())["pid"] == os.getpid()
 
 

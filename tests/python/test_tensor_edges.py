@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindprof
 import mindtorch_v2 as torch
 import pytest
 from mindprof import _core
@@ -186,3 +187,45 @@ def test_grids_are_made_of_vectors_of_one_type() -> None:
         torch.meshgrid(torch.ones(2), torch.arange(3), indexing="ij")
     with pytest.raises(RuntimeError, match="non-empty"):
         torch.meshgrid(indexing="ij")
+
+
+def test_numbers_can_be_the_first_operand() -> None:
+    for made, expected, dtype in (
+        (torch.add(1, 5), 6, torch.int64),
+        (torch.add(1, 5, alpha=2), 11, torch.int64),
+        (torch.add(input=1.5, other=5), 6.5, torch.float32),
+        (torch.add(True, False), True, torch.bool),
+        (torch.sub(1, 5), -4, torch.int64),
+        (torch.mul(2, 3), 6, torch.int64),
+        (torch.div(1, 2), 0.5, torch.float32),
+        (torch.floor_divide(7, 2), 3, torch.int64),
+        (torch.multiply(2, 3), 6, torch.int64),
+        (torch.subtract(2, 3), -1, torch.int64),
+        (torch.divide(1, 2), 0.5, torch.float32),
+        (torch.true_divide(1, 2), 0.5, torch.float32),
+    ):
+        assert (made.item(), made.dtype, made.dim()) == (expected, dtype, 0)
+    assert torch.add(1, torch.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(TypeError, match=r"add\(\): argument 'input' \(position 1\) must be Tensor"):
+        torch.add("a", 1)  # type: ignore[arg-type]
+
+
+def test_a_number_takes_no_operator() -> None:
+    with mindprof.profile() as prof:
+        torch.add(1, 5)
+        torch.multiply(2, 3)
+    assert [event.name for event in prof.events()] == ["aten::add", "aten::multiply", "aten::mul"]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_dimensions_that_are_none_are_another_operator_than_no_dimensions(name: str) -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    method, function = getattr(x, name), getattr(torch, name)
+    node = name.capitalize() + "Backward"
+    assert [made.grad_fn.name() for made in (method(), function(x))] == [node + "0"] * 2
+    for made in (method(dim=None), method(None), function(x, dim=None), method(0)):
+        assert made.grad_fn.name() == node + "1"
+    assert method(dim=None, keepdim=True).shape == (1, 1)
+    method(dim=None).backward()
+    assert x.grad is not None
+    assert x.grad.shape == (2, 3)

@@ -59,7 +59,7 @@ class ExecutionTraceObserver(_ITraceObserver):
         self.resources_dir = ""
         self.output_file_path = ""
         self._registered: _Registration | None = None
-        self._running = False
+        self._execution_trace_running = False
 
     def __del__(self) -> None:
         self.unregister_callback()
@@ -123,21 +123,21 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     def is_running(self) -> bool:
         """Returns whether the observer records operators."""
-        return self._own() is not None and self._running
+        return self._own() is not None and self._execution_trace_running
 
     def start(self) -> None:
         """Starts or resumes recording, if a file is registered."""
         registered = self._own()
-        if registered is not None and not self._running:
+        if registered is not None and not self._execution_trace_running:
             registered.resume()
-            self._running = True
+            self._execution_trace_running = True
 
     def stop(self) -> None:
         """Pauses recording."""
         registered = self._own()
-        if registered is not None and self._running:
+        if registered is not None and self._execution_trace_running:
             registered.pause()
-            self._running = False
+            self._execution_trace_running = False
 
     def cleanup(self) -> None:
         """Writes the file, like `unregister_callback`."""
@@ -148,7 +148,7 @@ class ExecutionTraceObserver(_ITraceObserver):
         registered = getattr(self, "_registered", None)
         if registered is not None and registered.process != os.getpid():
             self._registered = registered = None
-            self._running = False
+            self._execution_trace_running = False
         return registered
 
     def get_output_file_path(self) -> str | None:

@@ -32,15 +32,16 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     add! {
         classes: DType, Device, FunctionNode, HookHandle, OperatorScope, Tensor;
-        functions: adaptive_avg_pool2d, arange, as_tensor, avg_pool2d, backward, batch_norm,
+        functions: adaptive_avg_pool2d, add, arange, as_tensor, avg_pool2d, backward, batch_norm,
             binary_cross_entropy_with_logits, broadcast_tensors, cat,
-            clear_autocast_cache, conv2d, cross_entropy, current_autocast, dropout, elu,
-            embedding, empty, enter_autocast, eye, finish_function, from_numpy, full,
+            clear_autocast_cache, conv2d, cross_entropy, current_autocast, div, dropout, elu,
+            embedding, empty, enter_autocast, eye, finish_function, first_operand, floor_divide, from_numpy,
+            full,
             gelu, grad, huber_loss, is_grad_enabled, layer_norm, leaky_relu,
             leave_autocast, linear, linspace, live_bytes, logsigmoid, manual_seed,
-            max_pool2d, maximum, minimum, mse_loss, nll_loss, ones, print_options, rand,
+            max_pool2d, maximum, minimum, mse_loss, mul, nll_loss, ones, print_options, rand,
             randint, randn, randperm, scaled_dot_product_attention, set_grad_enabled,
-            set_num_threads, set_printoptions, silu, smooth_l1_loss, softplus, stack,
+            set_num_threads, set_printoptions, silu, smooth_l1_loss, softplus, stack, sub,
             tensor, tensor_from_bytes, tensor_to_bytes, r#where, zeros;
     }
     module.add_function(wrap_pyfunction!(size::look_up_sizes, module)?)

@@ -128,6 +128,15 @@ impl Dims {
     }
 }
 
+/// Extracts dimensions that were passed. As in torch, a `None` that was passed means a list of all
+/// dimensions, which is another operator than none at all.
+pub(super) fn given_dims(value: &Bound<'_, PyAny>) -> PyResult<Option<Dims>> {
+    if value.is_none() {
+        return Ok(Some(Dims::Many(Vec::new())));
+    }
+    value.extract().map(Some)
+}
+
 pub(super) fn keep(keepdim: bool) -> KeepDims {
     if keepdim { KeepDims::Yes } else { KeepDims::No }
 }

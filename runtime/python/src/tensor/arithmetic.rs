@@ -11,6 +11,7 @@ use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 
 use super::arguments::{Number, Operand};
+use super::creation::first_operand;
 use super::in_place::ONE;
 use super::{Tensor, wrap, written};
 use crate::error::Error;
@@ -287,6 +288,46 @@ comparison_methods! {
     le Le;
     gt Gt;
     ge Ge;
+}
+
+/// Adds `alpha` times `other`. Both may be numbers.
+#[pyfunction]
+#[pyo3(signature = (input, other, *, alpha = Number(Scalar::Int(1))))]
+pub(crate) fn add(
+    input: &Bound<'_, PyAny>,
+    other: Operand<'_, '_>,
+    alpha: Number,
+) -> PyResult<Tensor> {
+    first_operand("add", input)?.add(other, alpha)
+}
+
+/// Subtracts `alpha` times `other`. Both may be numbers.
+#[pyfunction]
+#[pyo3(signature = (input, other, *, alpha = Number(Scalar::Int(1))))]
+pub(crate) fn sub(
+    input: &Bound<'_, PyAny>,
+    other: Operand<'_, '_>,
+    alpha: Number,
+) -> PyResult<Tensor> {
+    first_operand("sub", input)?.sub(other, alpha)
+}
+
+/// Multiplies tensors or numbers.
+#[pyfunction]
+pub(crate) fn mul(input: &Bound<'_, PyAny>, other: Operand<'_, '_>) -> PyResult<Tensor> {
+    first_operand("mul", input)?.mul(other)
+}
+
+/// Divides tensors or numbers.
+#[pyfunction]
+pub(crate) fn div(input: &Bound<'_, PyAny>, other: Operand<'_, '_>) -> PyResult<Tensor> {
+    first_operand("div", input)?.div(other)
+}
+
+/// Divides tensors or numbers, and rounds towards negative infinity.
+#[pyfunction]
+pub(crate) fn floor_divide(input: &Bound<'_, PyAny>, other: Operand<'_, '_>) -> PyResult<Tensor> {
+    first_operand("floor_divide", input)?.floor_divide(other)
 }
 
 /// Returns the larger of each pair of elements, written into `out` if it is given.

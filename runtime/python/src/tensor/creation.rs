@@ -25,6 +25,27 @@ fn tracked(tensor: PyResult<Tensor>, requires_grad: bool) -> PyResult<Tensor> {
     Ok(tensor)
 }
 
+/// Returns the first operand of the function `name`: a tensor as it is, and a number as a tensor
+/// without dimensions, which takes no operator.
+#[pyfunction]
+pub(crate) fn first_operand(name: &str, input: &Bound<'_, PyAny>) -> PyResult<Tensor> {
+    if let Ok(tensor) = input.cast::<Tensor>() {
+        return Ok(Tensor(tensor.get().0.clone()));
+    }
+    let made = match number(input.as_borrowed())? {
+        Some(Scalar::Bool(value)) => host::Tensor::from_slice(&[host::Logical::from(value)], &[]),
+        Some(Scalar::Int(value)) => host::Tensor::from_slice(&[value], &[]),
+        Some(Scalar::Float(value)) => host::Tensor::from_slice(&[value as f32], &[]),
+        None => {
+            return Err(PyTypeError::new_err(format!(
+                "{name}(): argument 'input' (position 1) must be Tensor, not {}",
+                input.get_type().name()?
+            )));
+        }
+    };
+    wrap(made)
+}
+
 macro_rules! sized_functions {
     ($($(#[$doc:meta])+ $name:ident $make:path;)+) => {
         $($(#[$doc])+

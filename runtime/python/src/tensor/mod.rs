@@ -25,14 +25,14 @@ use pyo3::prelude::*;
 
 use crate::error::Error;
 
-pub(crate) use arithmetic::{maximum, minimum};
+pub(crate) use arithmetic::{add, div, floor_divide, maximum, minimum, mul, sub};
 pub(crate) use autocast::{clear_autocast_cache, current_autocast, enter_autocast, leave_autocast};
 pub(crate) use autograd::{
     GradientNode, HookHandle, backward, grad, is_grad_enabled, set_grad_enabled,
 };
 pub(crate) use creation::{
-    arange, as_tensor, empty, eye, full, linspace, live_bytes, manual_seed, ones, rand, randint,
-    randn, randperm, tensor, zeros,
+    arange, as_tensor, empty, eye, first_operand, full, linspace, live_bytes, manual_seed, ones,
+    rand, randint, randn, randperm, tensor, zeros,
 };
 pub(crate) use dtype::{DType, Device};
 pub(crate) use function::{FunctionNode, finish_function};

@@ -5,7 +5,7 @@ use mindtorch_tensor::{End, Spread, Truth};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use super::arguments::{Dims, Operand, keep};
+use super::arguments::{Dims, Operand, given_dims, keep};
 use super::dtype::host_dtype;
 use super::sorting::pair;
 use super::{DType, Tensor, wrap};
@@ -15,14 +15,24 @@ use crate::error::Error;
 impl Tensor {
     /// Returns the sum of all elements, or of those along some dimensions.
     #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
-    fn sum(&self, dim: Option<Dims>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
+    fn sum(
+        &self,
+        #[pyo3(from_py_with = given_dims)] dim: Option<Dims>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> PyResult<Self> {
         let dimensions = dim.as_ref().map(Dims::list);
         wrap(self.0.sum(dimensions, keep(keepdim), host_dtype(dtype)))
     }
 
     /// Returns the mean of all elements, or of those along some dimensions.
     #[pyo3(signature = (dim = None, keepdim = false, *, dtype = None))]
-    fn mean(&self, dim: Option<Dims>, keepdim: bool, dtype: Option<DType>) -> PyResult<Self> {
+    fn mean(
+        &self,
+        #[pyo3(from_py_with = given_dims)] dim: Option<Dims>,
+        keepdim: bool,
+        dtype: Option<DType>,
+    ) -> PyResult<Self> {
         let dimensions = dim.as_ref().map(Dims::list);
         wrap(self.0.mean(dimensions, keep(keepdim), host_dtype(dtype)))
     }
