@@ -114,7 +114,7 @@ fn a_window_does_not_count_what_only_its_neighbour_wanted() {
         ..tiny
     });
     drop(scope(&OP));
-    let frame = Name::intern("f", NameKind::PythonFunction);
+    let frame = Name::intern("f", NameKind::Function);
     for _ in 0..5 {
         if let Some(call) = open_call(frame, Stack::NONE) {
             call.close();
