@@ -149,7 +149,7 @@ SOAK_OPTIONS ?= --seconds $(SOAK_SECONDS)
 
 # The second part needs torch, and takes half an hour.
 .PHONY: soak
-soak: build-release ## Stress the profiler for SOAK_SECONDS with random rounds from SOAK_SEED, then real torch with interrupts and forks
+soak: build-release ## Stress the profiler for SOAK_SECONDS with random rounds from SOAK_SEED, then real torch with interrupts, forks and threads
 	cd tools && ../$(BIN)/python -m soak $(SOAK_OPTIONS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 	@if $(TORCH_PYTHON) -c 'import torch' 2> /dev/null; then \
 		CUDA_VISIBLE_DEVICES= PYTHONPATH=python:tools $(TORCH_PYTHON) -W ignore -m soak_torch all; \

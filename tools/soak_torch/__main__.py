@@ -9,7 +9,7 @@ import sys
 from importlib import import_module
 
 #: The stresses, with the number of events that each one counts by default.
-STRESSES = {"interrupts": 5000, "forks": 2000}
+STRESSES = {"interrupts": 5000, "forks": 2000, "threads": 16384}
 
 
 def main() -> int:

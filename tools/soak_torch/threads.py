@@ -3,16 +3,14 @@
 Half of the threads run their backward pass themselves; the others hand their loss to the main
 thread, which runs it after they have exited. Each backward node must name the thread of its forward
 operator, and each must have an arrow in the trace, unless the recording says that events were lost.
-
-Usage: stress_threads.py [THREADS]
 """
 
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -82,22 +80,28 @@ def arrows(prof: mindprof.profile) -> int:
     return ends["f"]
 
 
-def main(threads: int) -> int:
-    """Returns the exit code: 1 if a node is wrong or has no arrow."""
-    totals = [0, 0, 0, 0]
-    for _ in range(threads // PER_RECORDING):
+def stress(count: int, seconds: float) -> str | None:
+    """Trains on `count` threads, or until the time is over, and prints the counts.
+
+    Returns:
+        The reason for a failure, or `None`.
+    """
+    threads = nodes = wrong = missing = lost = 0
+    end = time.monotonic() + seconds
+    while threads < count and time.monotonic() < end:
         prof = record(PER_RECORDING)
-        nodes, wrong = check(prof)
+        here, wrong_here = check(prof)
+        threads += PER_RECORDING
+        nodes += here
+        wrong += wrong_here
         # Each node stands in a range of the engine, which has the arrow.
-        missing = 2 * (PER_RECORDING + 1) - min(nodes, arrows(prof))
-        for place, count in enumerate((nodes, wrong, missing, prof.lost_events)):
-            totals[place] += count
-    nodes, wrong, missing, lost = totals
+        missing += 2 * (PER_RECORDING + 1) - min(here, arrows(prof))
+        lost += prof.lost_events
     print(
-        f"{threads} threads, {nodes} backward nodes: {wrong} wrong, {missing} missing, {lost} lost"
+        f"threads {threads:,}, backward nodes {nodes:,}: {wrong:,} wrong, {missing:,} missing, "
+        f"{lost:,} lost",
+        flush=True,
     )
-    return int(wrong > 0 or missing > lost or nodes == 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 16_384))
+    if wrong or missing > lost or not nodes:
+        return f"{wrong} backward nodes are wrong and {missing} are missing"
+    return None
