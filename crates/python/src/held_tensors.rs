@@ -237,7 +237,9 @@ fn gradient(parameter: &Bound<'_, PyAny>) -> Option<HeldTensor> {
     let names = HolderNames::get(parameter.py());
     // torch warns if `grad` is read from a tensor that is not a leaf.
     let py = parameter.py();
-    let is_leaf = parameter.getattr(&names.is_leaf).and_then(|it| it.is_truthy());
+    let is_leaf = parameter
+        .getattr(&names.is_leaf)
+        .and_then(|it| it.is_truthy());
     if !ignore_errors(py, is_leaf)? {
         return None;
     }

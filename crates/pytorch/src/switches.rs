@@ -22,10 +22,8 @@ fn ask() -> Result<bool> {
     // SAFETY: the mangled name states that the function takes no argument, and its result is a
     // boolean in all versions that have the name. It only reads the switch.
     unsafe {
-        let is_enabled: unsafe extern "C" fn() -> bool = function(
-            &look_up,
-            c"_ZN5torch8profiler4impl19get_fwd_bwd_enabledEv",
-        )?;
+        let is_enabled: unsafe extern "C" fn() -> bool =
+            function(&look_up, c"_ZN5torch8profiler4impl19get_fwd_bwd_enabledEv")?;
         Ok(is_enabled())
     }
 }

@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mindprof_model::LossCause;
 
-use mindprof_model::LossCause;
-
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::inputs::InputsRewriter;

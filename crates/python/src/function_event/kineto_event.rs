@@ -89,7 +89,7 @@ impl KinetoEvent {
         item_name(self.event.store.get(), self.event.item)
     }
 
-    fn overload_name(&self) -> &'static str {
+    fn overload_name(&self) -> &str {
         self.event.overload_name()
     }
 
