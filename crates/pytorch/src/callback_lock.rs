@@ -133,7 +133,7 @@ mod search {
         let &[manager] = managers.as_slice() else {
             return None;
         };
-        let is_changed = read_words(manager.address)
+        let is_changed = read_words::<4>(manager.address)
             .is_some_and(|words| words[0] > manager.version && !lists_marker(&words));
         let lock = manager.address + LOCK_OFFSET;
         (is_changed && looks_like_lock(lock) && is_waited_for(lock, takes_lock))
@@ -154,22 +154,21 @@ mod search {
             if !read_many(range.start, &mut words) {
                 continue;
             }
-            let found_here = words
-                .array_windows()
-                .enumerate()
-                .filter_map(|(place, four)| {
-                    lists_marker(four).then(|| Manager {
-                        address: range.start + 8 * place as u64,
-                        version: four[0],
-                    })
-                });
-            found.extend(found_here);
+            let fours = words.windows(4).enumerate();
+            let managers = fours.filter(|(_, four)| lists_marker(four));
+            found.extend(managers.map(|(place, four)| Manager {
+                address: range.start + 8 * place as u64,
+                version: four[0],
+            }));
         }
         found
     }
 
     /// Returns whether the words are a version and a vector that contains our callback.
-    fn lists_marker(&[version, begin, end, capacity]: &[u64; 4]) -> bool {
+    fn lists_marker(words: &[u64]) -> bool {
+        let &[version, begin, end, capacity] = words else {
+            return false;
+        };
         let is_vector = version != 0 && begin < end && end <= capacity && begin.is_multiple_of(8);
         if !is_vector || end - begin > MOST_LIST_BYTES || !end.is_multiple_of(8) {
             return false;
@@ -179,7 +178,7 @@ mod search {
             start as *const c_void as u64,
             end_of_scope as *const c_void as u64,
         ];
-        read_many(begin, &mut entries) && entries.array_windows().any(|two| *two == pair)
+        read_many(begin, &mut entries) && entries.windows(2).any(|two| two == pair)
     }
 
     /// Returns whether the words at `address` can be a plain lock of the C library: no recursion,

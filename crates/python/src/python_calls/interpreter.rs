@@ -381,9 +381,7 @@ pub(super) fn native_function<'a>(function: &Bound<'a, PyAny>) -> Option<(usize,
 /// The function of its type is called, and not `repr`, which runs signal handlers first: their
 /// exceptions would be lost here. It runs no Python code.
 pub(super) fn native_text(function: &Bound<'_, PyAny>) -> Option<String> {
-    if native_function(function).is_none() {
-        return None;
-    }
+    native_function(function)?;
     // SAFETY: the GIL is held, and C functions cannot be subclassed in Python, so the slot holds
     // the interpreter's own function. It returns a new reference, or null with an exception.
     let text = unsafe {

@@ -95,13 +95,17 @@ fn symbols() -> Symbols {
     symbols
 }
 
+fn memory() -> [Range<u64>; 1] {
+    first_bytes(size_of::<Memory>() as u64)
+}
+
 #[expect(
     clippy::single_range_in_vec_init,
-    reason = "a library may have several"
+    reason = "a library may have several ranges"
 )]
-fn memory() -> [Range<u64>; 1] {
+fn first_bytes(count: u64) -> [Range<u64>; 1] {
     let begin = &raw const MEMORY as u64;
-    [begin..begin + size_of::<Memory>() as u64]
+    [begin..begin + count]
 }
 
 #[test]
@@ -124,8 +128,7 @@ fn a_lock_that_nobody_waits_for_is_refused() {
 
 #[test]
 fn other_memory_has_no_list() {
-    let begin = &raw const MEMORY as u64;
-    assert_eq!(find(&symbols(), &[begin..begin + 40]), None);
+    assert_eq!(find(&symbols(), &first_bytes(40)), None);
 }
 
 #[test]
