@@ -59,7 +59,7 @@ def recorded(profile: Any, step: Callable[[], Any], **flags: bool) -> Any:
 def changes(prof: Any) -> Counter[tuple[str, int, str | None]]:
     """Returns how often what happened to blocks of which size that were for what."""
     if isinstance(prof, mindprof.profile):
-        timeline = MemoryProfileTimeline(prof.profiler.kineto_results)
+        timeline = MemoryProfileTimeline(prof._recording_with_memory())
         rows, categories = timeline.timeline, timeline.categories
     else:
         memory = prof._memory_profile()

@@ -14,7 +14,7 @@ use crate::{Nanos, ThreadId};
 pub(crate) const IDENTITIES: u64 = u64::MAX;
 
 /// Identifies one tensor object among those that an event was given, in one word: the address of
-/// torch's `TensorImpl`, the kind of device and the layout. The observer of PyTorch records it
+/// torch's `TensorImpl`, the kind of device and the layout. The observer of `PyTorch` records it
 /// beside the storage, because a tensor may change its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorIdentity(u64);

@@ -53,6 +53,22 @@ type Tensor = (
 /// A parameter of a module or an optimizer: name, tensor, gradient and state.
 type Parameter = (String, Tensor, Option<Tensor>, Vec<(String, Tensor)>);
 
+/// A memory record: address, bytes, total allocated, total reserved, kind and index of the device,
+/// number of the storage and number of the tensor.
+type Allocation = (
+    u64,
+    i64,
+    u64,
+    u64,
+    &'static str,
+    i16,
+    Option<u32>,
+    Option<u32>,
+);
+
+/// A module: its address, the address and the name of its class, and its parameters.
+type Module = (usize, usize, String, Option<Vec<Parameter>>);
+
 /// The tree of everything that the recording process recorded. `Profile.event_tree` builds it.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct EventTree {
@@ -259,21 +275,8 @@ impl EventTree {
         Ok(list)
     }
 
-    /// Returns a memory record: address, bytes, total allocated, total reserved, kind and index of
-    /// the device, number of the storage and number of the tensor.
-    fn allocation(
-        &self,
-        node: usize,
-    ) -> PyResult<(
-        u64,
-        i64,
-        u64,
-        u64,
-        &'static str,
-        i16,
-        Option<u32>,
-        Option<u32>,
-    )> {
+    /// Returns the memory record of a node.
+    fn allocation(&self, node: usize) -> PyResult<Allocation> {
         self.check(node)?;
         let Item::Memory(record) = self.tree.item(node) else {
             return Err(PyIndexError::new_err("the node is not a memory record"));
@@ -307,12 +310,9 @@ impl EventTree {
         Ok(frames.find(|name| !name.starts_with(BUILT_IN)))
     }
 
-    /// Returns the module that a Python call is of: its address, the address and the name of its
-    /// class, and its parameters. They are `None` if they were not recorded.
-    fn module(
-        &self,
-        node: usize,
-    ) -> PyResult<Option<(usize, usize, String, Option<Vec<Parameter>>)>> {
+    /// Returns the module that a Python call is of. Its parameters are `None` if they were not
+    /// recorded.
+    fn module(&self, node: usize) -> PyResult<Option<Module>> {
         self.check(node)?;
         let Some(held) = self.held.get(&node) else {
             return Ok(None);
