@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import os
 import sys
 import threading
@@ -14,6 +15,8 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 from mindprof import _core, profile
+from mindprof._frameworks import torch_sessions
+from mindprof._frameworks.loader_workers import WORKERS
 from torch.utils.data._utils import worker as loader_worker  # type: ignore[import-not-found]
 
 from tests.pytorch.test_forks import stress
@@ -34,7 +37,23 @@ def state() -> dict[str, Any]:
         "threading._profile_hook": threading._profile_hook,
         "is_profiling": _core.is_profiling(),
         "is_observing": _core.is_observing_torch(),
+        "locks": [is_free(lock) for lock in (torch_sessions.changes, WORKERS._lock)],
     }
+
+
+def is_free(lock: Any) -> bool:
+    """Whether another thread can take a lock."""
+    found: list[bool] = []
+
+    def take() -> None:
+        found.append(lock.acquire(blocking=False))
+        if found[0]:
+            lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 @pytest.fixture
@@ -51,12 +70,22 @@ def before() -> Iterator[dict[str, Any]]:
 def is_interrupted_at(number: int, options: dict[str, Any]) -> bool:
     """Records, raises an interrupt at a line of the package, and returns whether it came so far."""
     lines = 0
+    entered = set()
+
+    def is_exit(frame: FrameType) -> bool:
+        """Whether a `with` statement ends: no signal handler runs before its `__exit__`."""
+        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        # Not the frame itself, which would keep its variables alive.
+        place = id(frame), frame.f_lineno
+        is_seen = place in entered
+        entered.add(place)
+        return is_seen and text.lstrip().startswith("with ")
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal lines
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
-        if event in ("call", "line"):
+        if event in ("call", "line") and not is_exit(frame):
             lines += 1
             if lines == number:
                 raise KeyboardInterrupt

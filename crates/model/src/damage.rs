@@ -43,11 +43,15 @@ impl Damage {
 
     fn parse(text: &str) -> Option<Self> {
         let compact: String = text.split_whitespace().collect();
-        let numbers = compact.strip_prefix("{\"cuts\":")?.strip_suffix('}')?;
-        let (cuts, altered) = numbers.split_once(",\"altered\":")?;
+        let entries = compact.strip_prefix('{')?.strip_suffix('}')?;
+        // Other programs may have written the trace again, with the entries in another order.
+        let number = |key: &str| {
+            let mut found = entries.split(',').filter_map(|entry| entry.strip_prefix(key));
+            found.next()?.parse().ok()
+        };
         Some(Self {
-            cuts: cuts.parse().ok()?,
-            altered: altered.parse().ok()?,
+            cuts: number("\"cuts\":")?,
+            altered: number("\"altered\":")?,
         })
     }
 }
@@ -69,6 +73,14 @@ mod tests {
         assert_eq!(Damage::read(&metadata), damage);
         let both = damage.and(damage);
         assert_eq!((both.cuts, both.altered), (2, 40));
+    }
+
+    #[test]
+    fn entries_may_come_in_any_order() {
+        let mut metadata = Metadata::default();
+        metadata.set(KEY, "{ \"altered\": 20, \"cuts\": 1 }");
+        let damage = Damage::read(&metadata);
+        assert_eq!((damage.cuts, damage.altered), (1, 20));
     }
 
     #[test]

@@ -19,7 +19,8 @@ const EXAMPLE: &str = "\
 Example:
   mindprof diff before.json.gz after.json.gz --fail-over 5%
 
-Exit codes: 0 within the limit, 1 over the limit, 2 cannot be judged, failure or usage error";
+Exit codes: 0 within the limit, 1 over the limit, 2 not judged, failure or usage
+error";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]

@@ -196,7 +196,9 @@ mod tests {
         ) {
             let text = format!("{whole}{fraction}{behind}");
             let digits = fraction.trim_start_matches('.').len();
-            let is_plain = (1..16).contains(&whole.len()) && (fraction.is_empty() || (1..4).contains(&digits));
+            let is_json = !whole.starts_with('0') || whole == "0";
+            let is_short = (1..16).contains(&whole.len()) && (fraction.is_empty() || (1..4).contains(&digits));
+            let is_plain = is_json && is_short;
             let expected = is_plain.then(|| Thousandths {
                 value: format!("{whole}{:0<3}", fraction.trim_start_matches('.')).parse().unwrap(),
                 length: whole.len() + fraction.len(),
