@@ -72,20 +72,20 @@ def is_interrupted_at(number: int, options: dict[str, Any]) -> bool:
     lines = 0
     entered = set()
 
-    def is_exit(frame: FrameType) -> bool:
-        """Whether a `with` statement ends: no signal handler runs before its `__exit__`."""
-        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    def is_safe(frame: FrameType) -> bool:
+        """Whether no signal handler runs here: where a `with` statement ends, or `try` begins."""
+        text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
         # Not the frame itself, which would keep its variables alive.
         place = id(frame), frame.f_lineno
         is_seen = place in entered
         entered.add(place)
-        return is_seen and text.lstrip().startswith("with ")
+        return text == "try:" or (is_seen and text.startswith("with "))
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal lines
         if not frame.f_code.co_filename.startswith(PACKAGE):
             return None
-        if event in ("call", "line") and not is_exit(frame):
+        if event in ("call", "line") and not is_safe(frame):
             lines += 1
             if lines == number:
                 raise KeyboardInterrupt

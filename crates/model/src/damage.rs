@@ -46,7 +46,9 @@ impl Damage {
         let entries = compact.strip_prefix('{')?.strip_suffix('}')?;
         // Other programs may have written the trace again, with the entries in another order.
         let number = |key: &str| {
-            let mut found = entries.split(',').filter_map(|entry| entry.strip_prefix(key));
+            let mut found = entries
+                .split(',')
+                .filter_map(|entry| entry.strip_prefix(key));
             found.next()?.parse().ok()
         };
         Some(Self {
