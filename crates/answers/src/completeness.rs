@@ -120,7 +120,7 @@ fn extras(profile: &Profile) -> Vec<Extra> {
     let has = |extra: &Extra| match extra {
         Extra::Shapes => !profile.inputs().is_empty(),
         Extra::Stacks => !profile.stacks().is_empty(),
-        Extra::Memory => profile.memory().len() > 0,
+        Extra::Memory => !profile.memory().is_empty(),
     };
     Extra::ALL.into_iter().filter(has).collect()
 }

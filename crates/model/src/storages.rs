@@ -57,7 +57,7 @@ impl TensorIdentity {
 /// The storage addresses of each event's input tensors, in the order of the inputs. `analyze` uses
 /// them to find out what memory is used for.
 ///
-/// The identities of the tensors may follow, after [`IDENTITIES`]; they are kept as they are and
+/// The identities of the tensors may follow, after a marker; they are kept as they are and
 /// only serve [`StorageLists::identities`].
 ///
 /// A training program passes the same storages to its operators step after step, so each distinct

@@ -310,7 +310,7 @@ impl Arguments {
         let is_bare =
             tensor.dims.is_empty() && tensor.dtype != DType::C64 && scalars == Scalars::AreNumbers;
         let class = self.bare_class.as_ref();
-        if is_bare && !class.is_some_and(|class| class.is(&value.get_type())) {
+        if is_bare && !class.is_some_and(|class| class.is(value.get_type())) {
             if is_numpy_scalar(value) {
                 return Ok(false);
             }

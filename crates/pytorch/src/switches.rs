@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::symbols::{function, libraries};
 
 /// Returns whether torch's traces have flow events from forward operators to their backward nodes.
-/// That is the default, and the answer if there is no torch or none that has the switch.
+/// Returns true, torch's default, if there is no torch or if it lacks the switch.
 pub fn has_forward_arrows() -> bool {
     ask().unwrap_or(true)
 }

@@ -75,8 +75,8 @@ class PyTorchHost:
     def _observe(self, session: _core.Session, options: SessionOptions) -> None:
         torch = sys.modules["torch"]
         memory = options.profile_memory and reports_memory(torch)
-        # The session restores these parts of torch when it ends or is dropped. The names come first:
-        # some of torch's functions cannot handle an object of ours in its slot.
+        # The session restores these parts of torch when it ends or is dropped. The names come
+        # first: some of torch's functions cannot handle an object of ours in its slot.
         session.hold(torch_names.replaced(torch))
         session.hold(fast_ranges.replaced(torch))
         if memory and options.record_shapes:

@@ -1,7 +1,7 @@
 //! The calls of suspended greenlets, which share one thread and its profile hook.
 //!
-//! A greenlet that starts or resumes brings its own chain of frames, of which the shadow stack
-//! knows none. The shadow then parks its calls here, and continues with the parked calls of the
+//! A greenlet that starts or resumes brings its own chain of frames, which are unknown to the
+//! shadow stack. The shadow then parks its calls here, and continues with the parked calls of the
 //! greenlet that runs, found by their frames.
 
 use std::collections::VecDeque;
