@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import operator
+import os
 import pickle
 import subprocess
 import sys
@@ -244,8 +245,16 @@ def test_objects_survive_pickling_and_copies(profile: Callable[..., Any]) -> Non
 
 def python(program: str, folder: Path) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(program)
-    command = [sys.executable, "program.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # Entries of the path may be relative to the folder of the tests.
+    path = os.pathsep.join(map(os.path.abspath, sys.path))
+    return subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 LATE = """

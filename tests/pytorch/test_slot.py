@@ -258,7 +258,7 @@ def test_an_address_that_python_made_up_is_not_used(lie: str, is_early: bool) ->
         with ours(**flags) as prof:
             net(x).sum().backward() if "function" not in {lie!r} else None
             trained.step()
-        timeline = MemoryProfileTimeline(prof._memory_profile())
+        timeline = MemoryProfileTimeline(prof._recording_with_memory())
         categories = (timeline.categories.get(*key) for _, _, key, _ in timeline.timeline)
         print(sorted({{category.name for category in categories if category}}))
     """)
