@@ -111,3 +111,11 @@ def test_a_stack_is_torchs() -> None:
     assert {name: functions(stack) for name, stack in ours.items()} == {
         name: functions(stack) for name, stack in theirs.items()
     }
+
+
+def test_what_a_recording_replaces_in_torch_is_not_in_it() -> None:
+    with mindprof.profile(with_stack=True, record_shapes=True, profile_memory=True) as prof:
+        torch.ones(2)
+    names = [event.name for event in prof.events()]
+    for module in ("torch_names", "shared_replacement", "fast_ranges", "optimizer_watch"):
+        assert not [name for name in names if f"_frameworks/{module}.py" in name]

@@ -49,11 +49,14 @@ class PyTorchHost:
         """Starts a recording."""
         with changes:
             if not kineto_is_claimed():
+                # Before the session starts, which would record these calls too.
+                held = _replaced(options)
                 session = _core.Session(options, hears_torch=True)
                 try:
-                    self._observe(session, options)
+                    _observe(session, options, held)
                 # A traceback would keep the session alive, and with it the recording.
                 except BaseException:
+                    held.clear()
                     session.stop()
                     raise
                 return session
@@ -63,7 +66,7 @@ class PyTorchHost:
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Adds torch's operators to a recording that started before torch was imported."""
         with changes:
-            self._observe(session, options)
+            _observe(session, options, _replaced(options))
 
     def toggle(
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
@@ -72,21 +75,28 @@ class PyTorchHost:
         if ProfilerActivity.CPU in activities:
             session.resume() if enabled else session.pause()
 
-    def _observe(self, session: _core.Session, options: SessionOptions) -> None:
-        torch = sys.modules["torch"]
-        memory = options.profile_memory and reports_memory(torch)
-        # The session restores these parts of torch when it ends or is dropped. The names come
-        # first: some of torch's functions cannot handle an object of ours in its slot.
-        session.hold(torch_names.replaced(torch))
-        session.hold(fast_ranges.replaced(torch))
-        if memory and options.record_shapes:
-            # Memory categories are derived from operators and their inputs.
-            session.hold(optimizer_watch.replaced(torch))
-        session.hold(torch_told(torch))
-        if not session.observe_torch(memory):
-            warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
-
     def stop(self, session: _core.Session) -> _core.Profile:
         """Stops a recording."""
         with changes:
             return session.stop()
+
+
+def _replaced(options: SessionOptions) -> list[_core.Replacement]:
+    """Replaces the parts of torch that a recording needs, while the result is held."""
+    torch = sys.modules["torch"]
+    # The names come first: some of torch's functions cannot handle an object of ours in its slot.
+    held = [*torch_names.replaced(torch), *fast_ranges.replaced(torch)]
+    if options.profile_memory and options.record_shapes and reports_memory(torch):
+        # Memory categories are derived from operators and their inputs.
+        held += optimizer_watch.replaced(torch)
+    return [*held, *torch_told(torch)]
+
+
+def _observe(
+    session: _core.Session, options: SessionOptions, held: list[_core.Replacement]
+) -> None:
+    """Lets the observer report to a session, which restores torch when it ends or is dropped."""
+    memory = options.profile_memory and reports_memory(sys.modules["torch"])
+    session.hold(held)
+    if not session.observe_torch(memory):
+        warnings.warn(_MEMORY_IS_TAKEN, stacklevel=level_outside())
