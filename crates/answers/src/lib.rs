@@ -21,8 +21,11 @@
 //! assert_eq!(rows.averages.self_cpu_total().0, 40);
 //! ```
 
+mod charges;
 mod completeness;
 mod diff;
+mod functions;
+mod own_code;
 mod questions;
 mod run;
 mod side_ranges;
@@ -32,8 +35,11 @@ mod verdict;
 mod waits;
 mod work;
 
+pub use charges::Cost;
 pub use completeness::{Completeness, Extra};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
+pub use functions::{Called, FunctionCost, Functions, LineCost};
+pub use own_code::{OwnCode, SOURCES_KEY, Sources};
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};

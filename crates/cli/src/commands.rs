@@ -9,6 +9,7 @@ use crate::failure::Outcome;
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod diff;
+pub(crate) mod functions;
 pub(crate) mod info;
 pub(crate) mod man;
 pub(crate) mod memory;
@@ -24,6 +25,10 @@ pub(crate) enum Command {
     Run(run::RunArgs),
     /// Print a table of operators and their times.
     Table(table::TableArgs),
+    /// Print your own functions and their times.
+    Functions(functions::FunctionsArgs),
+    /// Print the lines of your own code and their times.
+    Lines(functions::FunctionsArgs),
     /// Print time by call stack, or draw a flame graph.
     Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
@@ -50,6 +55,8 @@ impl Command {
         match self {
             Self::Run(args) => run::run(args),
             Self::Table(args) => table::run(args),
+            Self::Functions(args) => functions::run(args),
+            Self::Lines(args) => functions::run_lines(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
@@ -69,6 +76,8 @@ impl Command {
             Self::Verify(_) | Self::Diff(_) => 2,
             Self::Run(_)
             | Self::Table(_)
+            | Self::Functions(_)
+            | Self::Lines(_)
             | Self::Stacks(_)
             | Self::Memory(_)
             | Self::Info(_)

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, Lanes};
-use mindprof_model::{Category, DeviceKind, EventId, Nanos, Profile, ThreadId};
+use mindprof_model::{Category, DeviceKind, EventId, Nanos, Place, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::ser::{SerializeSeq, Serializer};
@@ -106,12 +106,11 @@ impl<'a> Frame<'a> {
 
 /// Splits `file.py(12): function` into its parts.
 fn python_frame(text: &str) -> Option<Frame<'_>> {
-    let (place, name) = text.split_once("): ")?;
-    let (file, line) = place.rsplit_once('(')?;
+    let place = Place::parse(text)?;
     Some(Frame {
-        name,
-        file: Some(file),
-        line: Some(line.parse().ok()?),
+        name: place.function,
+        file: Some(place.file),
+        line: Some(place.line),
     })
 }
 

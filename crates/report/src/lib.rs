@@ -31,6 +31,7 @@
 mod diff;
 mod error;
 mod flamegraph;
+mod functions;
 mod grid;
 mod info;
 mod memory;
@@ -43,6 +44,7 @@ mod visible;
 pub use diff::{DiffLayout, diff_text};
 pub use error::{Error, Result};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
+pub use functions::{CodeLayout, called_text, functions_text, lines_text};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};

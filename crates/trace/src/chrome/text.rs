@@ -1,5 +1,7 @@
 //! JSON strings and values, and the line of a stack frame.
 
+use mindprof_model::Place;
+
 /// Formats a text as a JSON string with quotes. Control characters are escaped; letters of all
 /// languages are not.
 pub(crate) fn json_string(text: &str) -> String {
@@ -43,10 +45,8 @@ pub fn json_value(text: &str) -> String {
 
 /// Returns the line of a frame: `file.py:12` for `file.py(12): function`. `None` for other texts.
 pub(super) fn call_place(frame: &str) -> Option<String> {
-    let (place, _) = frame.rsplit_once("): ")?;
-    let (file, line) = place.rsplit_once('(')?;
-    let is_number = line.bytes().all(|byte| byte.is_ascii_digit());
-    is_number.then(|| format!("{file}:{line}"))
+    let place = Place::parse(frame)?;
+    Some(format!("{}:{}", place.file, place.line))
 }
 
 #[cfg(test)]

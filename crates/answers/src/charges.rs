@@ -1,0 +1,312 @@
+//! Charges the cost of events to the stacks that they were called from.
+//!
+//! Functions, lines and modules all are frames of stacks, so their costs are sums over one tree:
+//! what each stack cost by itself, and with everything that it called.
+
+use mindprof_analyze::{Analysis, Flops, Keys};
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, Nanos, Profile, ScopeKind, StackId, StringId, ThreadId,
+};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+
+use crate::questions::micros;
+use crate::work::Work;
+
+/// What some events cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// CPU time.
+    #[serde(rename = "cpu_us", serialize_with = "micros")]
+    pub cpu: Nanos,
+    /// The part of the CPU time that is backward work.
+    #[serde(rename = "backward_us", serialize_with = "micros")]
+    pub backward: Nanos,
+    /// Device time of the kernels that were launched.
+    #[serde(rename = "device_us", serialize_with = "micros")]
+    pub device: Nanos,
+    /// Bytes of memory allocated minus bytes freed, on all devices.
+    #[serde(rename = "memory_bytes")]
+    pub memory: i64,
+    /// Floating-point operations, as far as there are formulas.
+    pub flops: u64,
+}
+
+impl Cost {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.cpu = self.cpu + other.cpu;
+        self.backward = self.backward + other.backward;
+        self.device = self.device + other.device;
+        self.memory += other.memory;
+        self.flops += other.flops;
+    }
+
+    /// Returns the time by which costs are ranked: on the CPU and on devices.
+    pub fn time(&self) -> Nanos {
+        self.cpu + self.device
+    }
+}
+
+/// A stack, and the cost of the events that were called from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Node {
+    /// The position of the caller's node.
+    pub(crate) caller: usize,
+    /// The innermost frame.
+    pub(crate) frame: StringId,
+    /// Whether the frame is that of a Python call: its line is where the function is defined.
+    pub(crate) is_call: bool,
+    /// The number of calls that the node stands for.
+    pub(crate) calls: u64,
+    /// The cost of the events that were called from exactly this stack.
+    pub(crate) own: Cost,
+}
+
+/// The costs of a profile by stack. Node zero is the empty stack, and callers precede callees.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Charges {
+    pub(crate) nodes: Vec<Node>,
+    /// By node and name of the outermost event called from it, the time of that event.
+    pub(crate) called: FxHashMap<(usize, StringId), Nanos>,
+}
+
+/// The threads whose work is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Threads {
+    /// The main thread of the program, and the backward work that it waits for.
+    Main,
+    /// All others: further threads, and processes such as data loader workers.
+    Others,
+}
+
+impl Charges {
+    /// Charges the events of some threads in time linear in the number of events and stacks.
+    pub(crate) fn build(analysis: &Analysis, work: &Work, threads: Threads) -> Self {
+        let profile = analysis.profile();
+        let mut charges = Self {
+            nodes: nodes(profile),
+            called: FxHashMap::default(),
+        };
+        let mut calls: FxHashMap<(StackId, StringId), usize> = FxHashMap::default();
+        let mut flops = Flops::new(profile.strings());
+        let context = Context::build(analysis, work);
+        let main = main_thread(profile);
+        for (index, event) in profile.events().iter().enumerate() {
+            let id = EventId::from_index(index);
+            let is_counted = analysis.is_shown(id)
+                && analysis.device(id) == DeviceKind::Cpu
+                && !context.is_import[index];
+            let is_main = Some(event.thread) == main
+                || (context.is_backward[index] && is_same_process(profile, main, event.thread));
+            if !is_counted || is_main != (threads == Threads::Main) {
+                continue;
+            }
+            let stack = analysis.stack(id);
+            let mut cpu = analysis.tree().self_time(id);
+            let is_call = event.category == Category::PythonFunction;
+            if is_call && profile.name(event).contains(ENGINE) {
+                cpu = cpu.saturating_sub(context.worked_elsewhere(event));
+            }
+            let bytes = analysis.memory().own(id);
+            let cost = Cost {
+                cpu,
+                backward: if context.is_backward[index] { cpu } else { Nanos::ZERO },
+                device: analysis.device_times().own(id),
+                memory: bytes.host + bytes.device,
+                flops: flops.count(profile, id),
+            };
+            let node = if is_call {
+                let added = charges.nodes.len();
+                let node = *calls.entry((stack, event.name)).or_insert(added);
+                if node == added {
+                    charges.nodes.push(Node {
+                        caller: stack.index(),
+                        frame: event.name,
+                        is_call: true,
+                        calls: 0,
+                        own: Cost::default(),
+                    });
+                }
+                charges.nodes[node].calls += 1;
+                node
+            } else {
+                let called = (stack.index(), context.outermost[index]);
+                let time = charges.called.entry(called).or_default();
+                *time = *time + cost.time();
+                stack.index()
+            };
+            charges.nodes[node].own.add(cost);
+        }
+        charges
+    }
+
+    /// Returns the cost of each node with everything that was called from it.
+    pub(crate) fn wholes(&self) -> Vec<Cost> {
+        let mut wholes: Vec<Cost> = self.nodes.iter().map(|node| node.own).collect();
+        for index in (1..self.nodes.len()).rev() {
+            let whole = wholes[index];
+            wholes[self.nodes[index].caller].add(whole);
+        }
+        wholes
+    }
+
+    /// Sums up whole costs by key. A node counts for its key unless a caller has the same key
+    /// already, so that recursion counts once.
+    pub(crate) fn sum_wholes(&self, keys: &[Option<usize>], count: usize) -> Vec<Cost> {
+        let wholes = self.wholes();
+        let (first, next) = self.children();
+        let mut sums = vec![Cost::default(); count];
+        let mut active = vec![0_u32; count];
+        let mut open = vec![(0_usize, first[0])];
+        while let Some((node, child)) = open.last_mut() {
+            if *child == NONE {
+                if let Some(key) = keys[*node] {
+                    active[key] -= 1;
+                }
+                open.pop();
+                continue;
+            }
+            let entered = *child;
+            *child = next[entered];
+            if let Some(key) = keys[entered] {
+                if active[key] == 0 {
+                    sums[key].add(wholes[entered]);
+                }
+                active[key] += 1;
+            }
+            open.push((entered, first[entered]));
+        }
+        sums
+    }
+
+    /// Returns the first child and the next sibling of each node.
+    fn children(&self) -> (Vec<usize>, Vec<usize>) {
+        let mut first = vec![NONE; self.nodes.len()];
+        let mut next = vec![NONE; self.nodes.len()];
+        for index in (1..self.nodes.len()).rev() {
+            let caller = self.nodes[index].caller;
+            next[index] = first[caller];
+            first[caller] = index;
+        }
+        (first, next)
+    }
+}
+
+/// The position that no node has.
+const NONE: usize = usize::MAX;
+
+/// The C function in which a thread waits for backward work that other threads do.
+const ENGINE: &str = "run_backward";
+
+fn nodes(profile: &Profile) -> Vec<Node> {
+    let node = |(caller, frame): (StackId, StringId)| Node {
+        caller: caller.index(),
+        frame,
+        is_call: false,
+        calls: 0,
+        own: Cost::default(),
+    };
+    let root = node((StackId::NONE, StringId::from_raw(0)));
+    let stacks = profile.stacks().nodes().map(node);
+    std::iter::once(root).chain(stacks).collect()
+}
+
+/// Returns the main thread of the program: on Linux the one with the number of its process.
+fn main_thread(profile: &Profile) -> Option<ThreadId> {
+    let threads = || profile.threads().iter().enumerate();
+    let on_cpu = || threads().filter(|(_, thread)| thread.device == DeviceKind::Cpu);
+    let program = profile.events().first()?.thread;
+    let process = profile.threads()[program.index()].process;
+    let named = on_cpu().find(|(_, thread)| thread.process == process && thread.native == process);
+    let found = named.or_else(|| on_cpu().next());
+    found.map(|(index, _)| ThreadId::from_index(index))
+}
+
+fn is_same_process(profile: &Profile, main: Option<ThreadId>, thread: ThreadId) -> bool {
+    let process = |thread: ThreadId| profile.threads()[thread.index()].process;
+    main.is_some_and(|main| process(main) == process(thread))
+}
+
+/// Facts about events that depend on the events around them.
+struct Context {
+    is_import: Vec<bool>,
+    is_backward: Vec<bool>,
+    /// The name of the outermost operator that each event is or runs in.
+    outermost: Vec<StringId>,
+    /// The times at which threads other than the main one did backward work, in order and apart.
+    backward_elsewhere: Vec<(Nanos, Nanos)>,
+}
+
+impl Context {
+    fn build(analysis: &Analysis, work: &Work) -> Self {
+        let profile = analysis.profile();
+        let imports: FxHashSet<&str> = work
+            .side_ranges()
+            .into_iter()
+            .flat_map(|side| side.imports.iter().map(String::as_str))
+            .collect();
+        let is_import_name: Vec<bool> = profile
+            .strings()
+            .iter()
+            .map(|name| !imports.is_empty() && imports.contains(Keys::text(name)))
+            .collect();
+        let main = main_thread(profile);
+        let count = profile.events().len();
+        let mut context = Self {
+            is_import: Vec::with_capacity(count),
+            is_backward: Vec::with_capacity(count),
+            outermost: Vec::with_capacity(count),
+            backward_elsewhere: Vec::new(),
+        };
+        // Parents precede their children.
+        for (index, event) in profile.events().iter().enumerate() {
+            let parent = analysis.tree().parent(EventId::from_index(index));
+            let parent = parent.map(EventId::index);
+            let is_import =
+                event.category == Category::Annotation && is_import_name[event.name.index()];
+            let inherits = |of: &[bool]| parent.is_some_and(|parent| of[parent]);
+            let is_outer_backward = event.scope == ScopeKind::Backward;
+            if is_outer_backward && !inherits(&context.is_backward) && Some(event.thread) != main {
+                context.add_elsewhere(event);
+            }
+            context.is_import.push(is_import || inherits(&context.is_import));
+            context
+                .is_backward
+                .push(is_outer_backward || inherits(&context.is_backward));
+            let around = parent.filter(|&parent| is_operator(&profile.events()[parent]));
+            let outermost = around.map_or(event.name, |parent| context.outermost[parent]);
+            context.outermost.push(outermost);
+        }
+        context
+    }
+
+    /// Adds a span of backward work. Spans come in start order.
+    fn add_elsewhere(&mut self, event: &Event) {
+        match self.backward_elsewhere.last_mut() {
+            Some((_, end)) if event.start <= *end => *end = (*end).max(event.end()),
+            Some(_) | None => self.backward_elsewhere.push((event.start, event.end())),
+        }
+    }
+
+    /// Returns how long other threads did backward work while an event ran.
+    fn worked_elsewhere(&self, event: &Event) -> Nanos {
+        let spans = &self.backward_elsewhere;
+        let first = spans.partition_point(|&(_, end)| end <= event.start);
+        let spans = spans[first..].iter();
+        let overlaps = spans
+            .take_while(|(start, _)| *start < event.end())
+            .map(|&(start, end)| end.min(event.end()).saturating_sub(start.max(event.start)).0);
+        Nanos(overlaps.sum())
+    }
+}
+
+fn is_operator(event: &Event) -> bool {
+    match event.category {
+        Category::Operator | Category::Runtime => true,
+        Category::Annotation
+        | Category::PythonFunction
+        | Category::Kernel
+        | Category::DeviceAnnotation
+        | Category::Other => false,
+    }
+}

@@ -1,0 +1,142 @@
+//! Which source files are the user's own, as opposed to libraries.
+//!
+//! People can change their own code, so that functions and lines are listed for it alone; time in
+//! libraries is charged to the line of the user's that called them.
+
+use mindprof_model::{Metadata, Place};
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+
+/// The metadata key under which a recording lists the source files that are not of a library.
+pub const SOURCES_KEY: &str = "mindprof_sources";
+
+/// Folders that hold installed packages.
+const INSTALLED: [&str; 3] = ["site-packages/", "dist-packages/", "/lib/python3."];
+
+/// Pseudo files that a user's code comes from: notebooks, `python -c`, `exec`, standard input.
+const TYPED: [&str; 4] = ["<ipython-input", "<string>", "<stdin>", "<cell"];
+
+/// Packages and modules that are libraries in traces that do not list their sources, where files
+/// are named relative to the folder that they were imported from.
+const LIBRARIES: [&str; 91] = [
+    "_pytest", "_weakrefset", "absl", "abc", "accelerate", "aiohttp", "apex", "argparse", "ast",
+    "asyncio", "bdb", "bisect", "cProfile", "codecs", "collections", "concurrent", "contextlib",
+    "copy", "csv", "ctypes", "cv2", "dataclasses", "datasets", "datetime", "decimal", "deepspeed",
+    "einops", "email", "encodings", "enum", "fsspec", "functools", "genericpath", "gzip", "heapq",
+    "huggingface_hub", "importlib", "inspect", "ipykernel", "json", "keras", "lightning",
+    "lightning_fabric", "linecache", "logging", "matplotlib", "mindprof", "mindtorch_v2",
+    "multiprocessing", "numpy", "operator", "os", "pandas", "pathlib", "peft", "pickle", "PIL",
+    "pluggy", "posixpath", "pytest", "pytorch_lightning", "queue", "random", "re", "runpy",
+    "safetensors", "scipy", "selectors", "shutil", "sklearn", "socket", "string", "subprocess",
+    "tempfile", "tensorboard", "threading", "tokenizers", "torch", "torchaudio", "torchmetrics",
+    "torchvision", "tqdm", "traceback", "transformers", "triton", "trl", "typing", "unittest",
+    "urllib", "warnings", "weakref",
+];
+
+/// The sources that a recording lists in its metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sources {
+    /// The user's own files: the names by which frames refer to them, and their paths.
+    pub own: Vec<(String, String)>,
+}
+
+impl Sources {
+    /// Reads the sources from the metadata of a profile, or returns `None` if it lists none.
+    pub fn read(metadata: &Metadata) -> Option<Self> {
+        serde_json::from_str(metadata.get(SOURCES_KEY)?).ok()
+    }
+
+    /// Returns the path of a file that frames refer to by this name.
+    pub fn path(&self, file: &str) -> Option<&str> {
+        let found = self.own.iter().find(|(name, _)| name == file);
+        found.map(|(_, path)| path.as_str())
+    }
+}
+
+/// Decides which source files are the user's own.
+///
+/// The patterns of the user decide if there are any. Otherwise the sources that the recording lists
+/// do, and for traces of other tools the names of the files.
+#[derive(Clone, Debug, Default)]
+pub struct OwnCode {
+    patterns: Vec<String>,
+    listed: Option<FxHashSet<String>>,
+}
+
+impl OwnCode {
+    /// Reads the sources of a profile from its metadata.
+    ///
+    /// `patterns` are parts of paths, such as `src/` or `train.py`: if there are any, only files
+    /// that contain one of them are the user's own.
+    pub fn of(metadata: &Metadata, patterns: &[String]) -> Self {
+        let listed = Sources::read(metadata)
+            .map(|sources| sources.own.into_iter().map(|(name, _)| name).collect());
+        Self {
+            patterns: patterns.to_vec(),
+            listed,
+        }
+    }
+
+    /// Returns whether a file is the user's own.
+    pub fn contains(&self, file: &str) -> bool {
+        if !self.patterns.is_empty() {
+            return self.patterns.iter().any(|pattern| file.contains(pattern));
+        }
+        match &self.listed {
+            Some(listed) => listed.contains(file),
+            None => !is_library(file),
+        }
+    }
+
+    /// Returns the place of a frame that is in the user's own code.
+    pub(crate) fn place<'a>(&self, frame: &'a str) -> Option<Place<'a>> {
+        Place::parse(frame).filter(|place| self.contains(place.file))
+    }
+}
+
+fn is_library(file: &str) -> bool {
+    if file.starts_with('<') {
+        return !TYPED.iter().any(|typed| file.starts_with(typed));
+    }
+    if INSTALLED.iter().any(|folder| file.contains(folder)) {
+        return true;
+    }
+    let first = file.split('/').next().unwrap_or(file);
+    let module = first.strip_suffix(".py").unwrap_or(first);
+    LIBRARIES.contains(&module)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_known_by_name_where_nothing_is_listed() {
+        let own = OwnCode::default();
+        for file in ["train.py", "src/data/sets.py", "/home/me/run.py", "<stdin>"] {
+            assert!(own.contains(file), "{file}");
+        }
+        for file in [
+            "torch/nn/modules/linear.py",
+            "threading.py",
+            "/usr/lib/python3.11/queue.py",
+            "/venv/lib/python3.11/site-packages/timm/models.py",
+            "<frozen importlib._bootstrap>",
+            "<eval_with_key>.0",
+        ] {
+            assert!(!own.contains(file), "{file}");
+        }
+    }
+
+    #[test]
+    fn listed_sources_and_patterns_come_first() {
+        let mut metadata = Metadata::default();
+        metadata.set(SOURCES_KEY, r#"{"own":[["torch/mine.py","/w/torch/mine.py"]]}"#);
+        let own = OwnCode::of(&metadata, &[]);
+        assert!(own.contains("torch/mine.py") && !own.contains("train.py"));
+        let sources = Sources::read(&metadata).unwrap();
+        assert_eq!(sources.path("torch/mine.py"), Some("/w/torch/mine.py"));
+        let own = OwnCode::of(&metadata, &["nn/".into()]);
+        assert!(own.contains("torch/nn/linear.py") && !own.contains("torch/mine.py"));
+    }
+}
