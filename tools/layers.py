@@ -34,7 +34,8 @@ EDGES: dict[str, set[str]] = {
         "mindprof-trace",
         "mindprof-formats",
     },
-    "mindprof-pytorch": {"mindprof-model", "mindprof-record"},
+    "mindprof-frames": set(),
+    "mindprof-pytorch": {"mindprof-model", "mindprof-record", "mindprof-frames"},
     "mindprof-python-support": {"mindprof-model"},
     "mindtorch-tensor": {"mindprof-model", "mindprof-record"},
     "mindtorch-python": {
@@ -54,6 +55,7 @@ EDGES: dict[str, set[str]] = {
         "mindprof-allocator",
         "mindprof-cli",
         "mindprof-pytorch",
+        "mindprof-frames",
         "mindprof-python-support",
         "mindtorch-python",
     },

@@ -110,7 +110,11 @@ impl Charges {
             let bytes = analysis.memory().own(id);
             let cost = Cost {
                 cpu,
-                backward: if context.is_backward[index] { cpu } else { Nanos::ZERO },
+                backward: if context.is_backward[index] {
+                    cpu
+                } else {
+                    Nanos::ZERO
+                },
                 device: analysis.device_times().own(id),
                 memory: bytes.host + bytes.device,
                 flops: flops.count(profile, id),
@@ -269,7 +273,9 @@ impl Context {
             if is_outer_backward && !inherits(&context.is_backward) && Some(event.thread) != main {
                 context.add_elsewhere(event);
             }
-            context.is_import.push(is_import || inherits(&context.is_import));
+            context
+                .is_import
+                .push(is_import || inherits(&context.is_import));
             context
                 .is_backward
                 .push(is_outer_backward || inherits(&context.is_backward));
@@ -295,7 +301,11 @@ impl Context {
         let spans = spans[first..].iter();
         let overlaps = spans
             .take_while(|(start, _)| *start < event.end())
-            .map(|&(start, end)| end.min(event.end()).saturating_sub(start.max(event.start)).0);
+            .map(|&(start, end)| {
+                end.min(event.end())
+                    .saturating_sub(start.max(event.start))
+                    .0
+            });
         Nanos(overlaps.sum())
     }
 }

@@ -200,8 +200,11 @@ impl<'a> Found<'a> {
             outside: Cost::default(),
             profile,
         };
-        let places: Vec<Option<Place<'a>>> =
-            profile.strings().iter().map(|text| own.place(text)).collect();
+        let places: Vec<Option<Place<'a>>> = profile
+            .strings()
+            .iter()
+            .map(|text| own.place(text))
+            .collect();
         let (mut functions, mut lines) = (FxHashMap::default(), FxHashMap::default());
         let mut blamed: Vec<Option<Blamed>> = vec![None];
         let mut keys: (Vec<Option<usize>>, Vec<Option<usize>>) = (vec![None], vec![None]);
@@ -360,7 +363,10 @@ impl<'a> Found<'a> {
 
     /// Returns the largest part of a cost, unless the Python code itself is larger.
     fn mostly(&self, called: &FxHashMap<StringId, Nanos>, own: Cost) -> Option<Called> {
-        let python = own.time().0.saturating_sub(called.values().map(|time| time.0).sum());
+        let python = own
+            .time()
+            .0
+            .saturating_sub(called.values().map(|time| time.0).sum());
         let text = |name: StringId| self.profile.strings().text(name);
         let (name, time) = called
             .iter()

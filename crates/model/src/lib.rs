@@ -48,6 +48,7 @@ mod passthrough;
 mod place;
 mod profile;
 mod results;
+mod sampling;
 mod selection;
 mod stacks;
 mod step_mark;
@@ -84,6 +85,7 @@ pub use passthrough::{PassthroughArgs, PassthroughKind, PassthroughWalk, Unknown
 pub use place::Place;
 pub use profile::{Metadata, Profile};
 pub use results::Results;
+pub use sampling::Sampling;
 pub use selection::Selection;
 pub use stacks::StackTable;
 pub use step_mark::StepMark;

@@ -62,6 +62,11 @@ impl Part {
         &self.threads
     }
 
+    /// Returns the events added so far, in the order in which they were added.
+    pub fn events(&self) -> &[Event] {
+        &self.events.events
+    }
+
     /// Adds many events. The first batch is taken over without a copy.
     pub fn add_events(&mut self, batch: EventBatch) {
         self.events.append(batch);

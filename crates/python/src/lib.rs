@@ -43,6 +43,7 @@ mod record_function;
 mod replacement;
 mod run_report;
 mod runtime;
+mod sampled_stacks;
 mod session;
 mod sole_reference;
 mod stacks;

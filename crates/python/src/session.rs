@@ -19,6 +19,7 @@ use crate::host_operators::DeviceColumns;
 use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
 use crate::raw_results::read_part;
+use crate::sampled_stacks::Sampling;
 use crate::thread_names::{ThreadNames, thread_names};
 use crate::torch_names::RecordedThread;
 use crate::torch_probe::observer;
@@ -39,6 +40,8 @@ struct State {
     /// The profile hook that follows Python calls while the window is open, if the session records
     /// them.
     following: Option<Following>,
+    /// The sampler that runs while the window is open, if the session samples stacks.
+    sampling: Option<Sampling>,
     /// The attachment through which torch reports operators while the window is open, if requested.
     attachment: Option<Attachment>,
     /// The thread that started the recording, while the window is open.
@@ -69,6 +72,7 @@ struct SessionOptions {
     results: bool,
     overloads: bool,
     with_stack: bool,
+    sampled: bool,
     with_modules: bool,
     stack_depth: usize,
     source_roots: Vec<String>,
@@ -90,6 +94,7 @@ impl FromPyObject<'_, '_> for SessionOptions {
             results: options.getattr("results")?.extract()?,
             overloads: options.getattr("overloads")?.extract()?,
             with_stack: options.getattr("with_stack")?.extract()?,
+            sampled: options.getattr("sampled")?.extract()?,
             with_modules: options.getattr("with_modules")?.extract()?,
             stack_depth: options.getattr("stack_depth")?.extract()?,
             source_roots: options.getattr("source_roots")?.extract()?,
@@ -117,8 +122,14 @@ impl Session {
         for (key, _) in said.into_iter().filter(|(_, is_on)| *is_on) {
             facts.set(key, "1");
         }
+        let sampling = if options.with_stack && options.sampled {
+            Sampling::begin(py, options.source_roots.clone())?
+        } else {
+            None
+        };
         let wanted = Wanted {
             calls: match (options.with_stack, options.with_modules) {
+                (true, _) if sampling.is_some() => Calls::Sampled,
                 (true, _) => Calls::All,
                 (false, true) => Calls::Modules,
                 (false, false) => Calls::None,
@@ -147,14 +158,14 @@ impl Session {
             None
         };
         let window = Window::start(options);
-        let following = if wanted.calls == Calls::None {
-            None
-        } else {
-            Following::begin(py, wanted)?
+        let following = match wanted.calls {
+            Calls::None | Calls::Sampled => None,
+            Calls::Modules | Calls::All => Following::begin(py, wanted)?,
         };
         let state = State {
             window: Some(window),
             following,
+            sampling,
             attachment,
             recorded: Some(RecordedThread::current()),
             wants_inputs: options.inputs,
@@ -355,6 +366,7 @@ impl Session {
             }
             state.capture = Some(capture);
             drop(state.following.take());
+            drop(state.sampling.take());
             drop(state.attachment.take());
             drop(state.recorded.take());
         }

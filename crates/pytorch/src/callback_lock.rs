@@ -100,8 +100,8 @@ mod search {
 
     use super::Symbols;
     use super::hooks::LOCK;
-    use crate::self_read::{read_many, read_words};
     use crate::symbols::{Callback, RecordFunction};
+    use mindprof_frames::{read_many, read_words};
 
     /// torch's manager of callbacks begins with a version and a `std::vector` of entries; the lock
     /// comes next.

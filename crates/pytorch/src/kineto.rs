@@ -16,7 +16,7 @@ use std::marker::PhantomData;
 use crate::error::{Error, Result};
 use crate::ivalue::slice;
 use crate::kineto_symbols::{KinetoSymbols, Text};
-use crate::self_read::read_words;
+use mindprof_frames::read_words;
 
 /// The place of a result in torch's memory.
 ///

@@ -18,7 +18,7 @@ use crate::ivalue::{Value, slice};
 use crate::kineto::KinetoEvents;
 use crate::kineto_symbols::{Array, Text};
 use crate::layout::{ComplexNumbers, Tags};
-use crate::self_read::read_words;
+use mindprof_frames::read_words;
 
 /// The layout of values: their tags, and where lists hold their elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

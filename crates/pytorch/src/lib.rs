@@ -27,7 +27,6 @@ mod probe;
 mod raw_results;
 mod roles;
 mod samples;
-mod self_read;
 #[cfg(test)]
 mod stand_in;
 mod switches;
@@ -52,7 +51,6 @@ pub use raw_results::{
     NativeEvents, NativeLayout, RawEvent, RawEvents, RawResults, ReadOptions, ReferenceEvents,
     ThreadIdentity, read_raw_results,
 };
-pub use self_read::read_words;
 pub use switches::has_forward_arrows;
 pub use symbols::Symbols;
 pub use tensor_samples::TensorSamples;

@@ -9,8 +9,8 @@
 use std::ffi::CStr;
 
 use crate::layout::{ComplexNumbers, RECORD_BYTES};
-use crate::self_read::read_words;
 use crate::symbols::{RecordFunction, Symbols};
+use mindprof_frames::read_words;
 
 const RECORD_WORDS: usize = RECORD_BYTES / 8;
 

@@ -11,10 +11,10 @@
 use std::ptr;
 
 use crate::ivalue::Value;
-use crate::self_read::read_words;
 use crate::symbols::TensorSymbols;
 use crate::tensor::{CPU, ask_storage, device_kind, dtype_of};
 use crate::tensor_layout::{FEW, TensorLayout, WrapperLayout};
+use mindprof_frames::read_words;
 
 /// How many words of a tensor are examined; it has 22 in torch 2.15.
 const TENSOR_WORDS: usize = 24;

@@ -3,8 +3,8 @@
 
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
-    LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StepMark, StringId, StringTable,
-    Thread, ThreadId,
+    LossCause, Nanos, Part, Profile, ProfileBuilder, Sampling, StackId, StepMark, StringId,
+    StringTable, Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,8 @@ use crate::nesting::Nesting;
 use crate::options::Calls;
 use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
 use crate::results::add_results;
+use crate::sampled_calls::{self, KnownStack};
+use crate::samples::{SAMPLE_INTERVAL, SampleCapture};
 use crate::storages::SideRecords;
 
 /// Builds the profile of a capture, its earlier windows and everything attached to them.
@@ -82,12 +84,7 @@ fn part_of(capture: &Capture) -> Part {
             stacks: merge_stacks(capture, thread, &mut names, &mut part),
         };
         let name = part.strings.intern(&thread.name);
-        let id = part.add_thread(Thread {
-            process: u64::from(std::process::id()),
-            native: thread.native,
-            name,
-            device: DeviceKind::Cpu,
-        });
+        let id = part.add_thread(own_thread(thread.native, name));
         links.begin_thread(thread, id, &found);
         let scopes = Scopes {
             capture,
@@ -104,7 +101,58 @@ fn part_of(capture: &Capture) -> Part {
         }
     }
     links.add_to(&mut part);
+    if let Some(samples) = &capture.samples {
+        let samples = merge_samples(samples, &scale, &mut names, &mut part);
+        let end = part.span;
+        sampled_calls::add_to(&mut part, samples, end);
+    }
     part
+}
+
+/// Returns the samples by thread, with the stacks and times of the part, and adds threads that have
+/// only samples.
+fn merge_samples(
+    samples: &SampleCapture,
+    scale: &Scale,
+    names: &mut Names,
+    part: &mut Part,
+) -> Vec<(ThreadId, Vec<KnownStack>)> {
+    let stacks = merge_tree(&samples.stacks, names, part);
+    let ids = (0..).map(ThreadId::from_raw);
+    let known = part.threads().iter().zip(ids);
+    let mut threads: FxHashMap<u64, ThreadId> =
+        known.map(|(thread, id)| (thread.native, id)).collect();
+    let mut lists: FxHashMap<ThreadId, Vec<KnownStack>> = FxHashMap::default();
+    for sample in &samples.list {
+        let thread = *threads.entry(sample.thread).or_insert_with(|| {
+            let name = samples.names.get(&sample.thread);
+            let name = part.strings.intern(name.map_or("", |name| name));
+            part.add_thread(own_thread(sample.thread, name))
+        });
+        lists.entry(thread).or_default().push(KnownStack {
+            time: Nanos(scale.nanoseconds(sample.time)),
+            stack: stacks[sample.stack as usize],
+        });
+    }
+    Sampling {
+        interval_us: SAMPLE_INTERVAL.as_micros() as u64,
+        samples: samples.list.len() as u64,
+        dropped: samples.dropped,
+    }
+    .write(&mut part.metadata);
+    let mut lists: Vec<_> = lists.into_iter().collect();
+    lists.sort_unstable_by_key(|(thread, _)| *thread);
+    lists
+}
+
+/// Describes a CPU thread of this process.
+fn own_thread(native: u64, name: StringId) -> Thread {
+    Thread {
+        process: u64::from(std::process::id()),
+        native,
+        name,
+        device: DeviceKind::Cpu,
+    }
 }
 
 /// The scopes of one thread, with everything needed to turn them into events.
@@ -289,7 +337,7 @@ impl Found {
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
                 && (record.stack & Record::CALL == 0
-                    || capture.keep_calls != Calls::Modules
+                    || capture.keep_calls == Calls::All
                     || names.is_module(record, part))
         };
         for record in thread.records() {
@@ -317,7 +365,8 @@ fn is_wanted(capture: &Capture, record: &Record) -> bool {
     if record.stack & Record::CALL == 0 {
         return capture.wants(record.start);
     }
-    capture.keep_calls != Calls::None && capture.window.contains(&record.start)
+    matches!(capture.keep_calls, Calls::All | Calls::Modules)
+        && capture.window.contains(&record.start)
 }
 
 /// Returns records of the scopes that were open when the window closed, innermost first.
@@ -351,19 +400,24 @@ fn merge_inputs(capture: &Capture, thread: &ThreadCapture, part: &mut Part) -> V
 }
 
 /// Maps the thread's numbers of stacks to the profile's. Empty if the window did not ask for
-/// stacks. Callers come before their callees.
+/// stacks.
 fn merge_stacks(
     capture: &Capture,
     thread: &ThreadCapture,
     names: &mut Names,
     part: &mut Part,
 ) -> Vec<StackId> {
-    if capture.keep_calls != Calls::All {
-        return Vec::new();
+    match capture.keep_calls {
+        Calls::All | Calls::Sampled => merge_tree(&thread.stacks, names, part),
+        Calls::None | Calls::Modules => Vec::new(),
     }
-    let mut stacks = Vec::with_capacity(thread.stacks.len() + 1);
+}
+
+/// Maps the numbers of a tree of stacks to the profile's. Callers come before their callees.
+fn merge_tree(tree: &[[u32; 2]], names: &mut Names, part: &mut Part) -> Vec<StackId> {
+    let mut stacks = Vec::with_capacity(tree.len() + 1);
     stacks.push(StackId::NONE);
-    for &[caller, frame] in &thread.stacks {
+    for &[caller, frame] in tree {
         let (frame, _) = names.find(frame, part);
         let stack = part.stacks.push(
             stacks

@@ -15,6 +15,7 @@ use crate::name::NameLease;
 use crate::open::{OpenEntry, OpenSnapshot};
 use crate::options::Calls;
 use crate::raw::Record;
+use crate::samples::SampleCapture;
 use crate::thread_key::ThreadKey;
 
 /// The recording of one window, returned by [`Session::stop`](crate::Session::stop). It shares the
@@ -43,6 +44,8 @@ pub struct Capture {
     pub(crate) keep_overloads: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
+    /// The samples of all threads, if the window asked for them.
+    pub(crate) samples: Option<SampleCapture>,
     /// Keeps the names that the records refer to alive.
     pub(crate) _names: Option<Arc<NameLease>>,
     /// Earlier windows that belong to the same profile.
@@ -87,6 +90,11 @@ impl Capture {
     /// Drops the records of all threads but this one.
     pub fn keep_thread(&mut self, thread: ThreadKey) {
         self.threads.retain(|kept| kept.key == thread.to_raw());
+        if let Some(samples) = &mut self.samples {
+            let threads = &self.threads;
+            let is_kept = |number| threads.iter().any(|kept| kept.native == number);
+            samples.list.retain(|sample| is_kept(sample.thread));
+        }
     }
 
     /// Renames threads: `name` maps the operating system's thread id to a name, or to `None` to
@@ -96,6 +104,11 @@ impl Capture {
             if let Some(name) = name(thread.native) {
                 thread.name = name.into();
             }
+        }
+        if let Some(samples) = &mut self.samples {
+            let numbers = samples.list.iter().map(|sample| sample.thread);
+            let named = numbers.filter_map(|number| Some((number, name(number)?.into())));
+            samples.names = named.collect();
         }
     }
 

@@ -33,6 +33,7 @@ mod hooks {
     use crate::name::{self, NameTable};
     use crate::recorder::{self, Recorder};
     use crate::registry::{self, Registry};
+    use crate::samples::{self, Samples};
 
     thread_local! {
         static LOCKS: RefCell<Option<ForkLocks>> = const { RefCell::new(None) };
@@ -42,6 +43,7 @@ mod hooks {
     struct ForkLocks {
         recorder: MutexGuard<'static, Recorder>,
         registry: MutexGuard<'static, Registry>,
+        samples: MutexGuard<'static, Samples>,
         names: MutexGuard<'static, NameTable>,
         spare: SpareGuard,
     }
@@ -67,6 +69,7 @@ mod hooks {
             locks.replace(Some(ForkLocks {
                 recorder: recorder::recorder(),
                 registry: registry::registry(),
+                samples: samples::samples(),
                 names: name::table(),
                 spare: chunk::spare_guard(),
             }));
@@ -90,6 +93,7 @@ mod hooks {
         if let Some(buffer) = &own {
             buffer.rename();
         }
+        locks.samples.clear();
         locks.recorder.start_over();
         locks.registry.start_over(own);
     }

@@ -6,8 +6,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::options::Calls;
-
 // Relaxed everywhere: the word alone carries everything a scope decides by, and no other memory is
 // published through it.
 static GATE: AtomicU64 = AtomicU64::new(0);
@@ -36,8 +34,12 @@ pub(crate) struct Wanted {
     pub(crate) memory: bool,
     /// The results of scopes.
     pub(crate) results: bool,
-    /// Calls of the program's language (Python functions), also while scopes are paused.
-    pub(crate) calls: Calls,
+    /// All calls of the program's language (Python functions), also while scopes are paused.
+    pub(crate) all_calls: bool,
+    /// Calls of modules, also while scopes are paused.
+    pub(crate) modules: bool,
+    /// The stacks of scopes without calls.
+    pub(crate) sampled: bool,
 }
 
 /// Returns the time at which the newest window opened, in ticks.
@@ -65,9 +67,10 @@ impl Gate {
     const SCOPES: u64 = 1;
     const INPUTS: u64 = 2;
     const MEMORY: u64 = 4;
-    const STACKS: u64 = 8;
+    const CALLS: u64 = 8;
     const MODULES: u64 = 16;
     const RESULTS: u64 = 32;
+    const SAMPLED: u64 = 64;
     const EPOCH_SHIFT: u32 = 8;
 
     /// Reads the gate.
@@ -83,8 +86,9 @@ impl Gate {
             (wanted.inputs, Self::INPUTS),
             (wanted.memory, Self::MEMORY),
             (wanted.results, Self::RESULTS),
-            (wanted.calls == Calls::All, Self::STACKS),
-            (wanted.calls == Calls::Modules, Self::MODULES),
+            (wanted.all_calls, Self::CALLS),
+            (wanted.modules, Self::MODULES),
+            (wanted.sampled, Self::SAMPLED),
         ];
         let wanted = bits.into_iter().filter(|(is_wanted, _)| *is_wanted);
         let bits = wanted.fold(0, |bits, (_, bit)| bits | bit);
@@ -131,16 +135,22 @@ impl Gate {
         self.0 & BOTH == BOTH
     }
 
-    /// Returns whether some window wants stacks and all calls.
+    /// Returns whether some window wants the stacks of scopes.
     #[inline]
     pub(crate) const fn wants_stacks(self) -> bool {
-        self.0 & Self::STACKS != 0
+        self.0 & (Self::CALLS | Self::SAMPLED) != 0
+    }
+
+    /// Returns whether some window wants all calls.
+    #[inline]
+    pub(crate) const fn wants_all_calls(self) -> bool {
+        self.0 & Self::CALLS != 0
     }
 
     /// Returns whether some window wants calls, either all of them or only those of modules.
     #[inline]
     pub(crate) const fn wants_calls(self) -> bool {
-        self.0 & (Self::STACKS | Self::MODULES) != 0
+        self.0 & (Self::CALLS | Self::MODULES) != 0
     }
 
     /// Returns the number of the recording, or zero if no window is open. It increases each time a

@@ -48,6 +48,8 @@ mod recorder;
 mod registry;
 mod results;
 mod roles;
+mod sampled_calls;
+mod samples;
 mod scope;
 mod session;
 mod stack;
@@ -65,14 +67,15 @@ pub use options::{Calls, Options};
 pub use raw::{MAX_SEQUENCE, Stack};
 pub use results::{result, wants_results};
 pub use roles::{tensor_role, wants_held_tensors, wants_storages};
+pub use samples::{SAMPLE_INTERVAL, add_sample, count_dropped_sample};
 pub use scope::{
     OpenScope, Scope, is_profiling, is_recording, open, open_call, open_range, open_with, scope,
     scope_with, wants_inputs,
 };
 pub use session::Session;
 pub use stack::{
-    count_deep_calls, count_unseen_calls, recording_number, set_stack_source, wants_calls,
-    wants_stacks,
+    count_deep_calls, count_unseen_calls, recording_number, set_stack_source, wants_all_calls,
+    wants_calls, wants_stacks,
 };
 pub use thread_key::ThreadKey;
 pub use thread_table::ThreadTable;

@@ -45,6 +45,9 @@ pub enum Calls {
     None,
     /// Calls of modules (`torch.nn.Module` and its like) only.
     Modules,
+    /// No calls, but the call stack of every scope, and samples of what each thread does in between.
+    /// Calls are estimated from both.
+    Sampled,
     /// All calls, and the call stack of every scope.
     All,
 }

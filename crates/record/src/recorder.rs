@@ -15,8 +15,9 @@ use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
 use crate::lost::{EarlyLoss, LossByKind, LossFilter};
 use crate::name::NameLease;
-use crate::options::Options;
+use crate::options::{Calls, Options};
 use crate::registry::registry;
+use crate::samples::{self, SampleCapture, samples};
 
 static RECORDER: Mutex<Recorder> = Mutex::new(Recorder {
     epoch: 0,
@@ -66,6 +67,8 @@ pub(crate) struct ClosedWindow {
     pub(crate) pauses: Vec<Range<u64>>,
     /// The records of every thread.
     pub(crate) threads: Vec<ThreadCapture>,
+    /// The samples of all threads, if the window wants them.
+    pub(crate) samples: Option<SampleCapture>,
     /// Keeps the names that the records refer to alive.
     pub(crate) names: Option<Arc<NameLease>>,
 }
@@ -149,7 +152,10 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
         })
         .collect();
     let names = recorder.names.clone();
+    let samples = (closed.options.calls == Calls::Sampled)
+        .then(|| samples().within(recorder.epoch, &(window.start..end)));
     if recorder.windows.is_empty() {
+        samples::samples().clear();
         registry.release();
         recorder.names = None;
     }
@@ -157,6 +163,7 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
         end,
         pauses: closed.pauses,
         threads,
+        samples,
         names,
     }
 }
@@ -245,10 +252,9 @@ impl Recorder {
             inputs: options().any(|options| options.inputs),
             memory: options().any(|options| options.memory),
             results: options().any(|options| options.results),
-            calls: options()
-                .map(|options| options.calls)
-                .max()
-                .unwrap_or_default(),
+            all_calls: options().any(|options| options.calls == Calls::All),
+            modules: options().any(|options| options.calls == Calls::Modules),
+            sampled: options().any(|options| options.calls == Calls::Sampled),
         };
         Gate::set(self.epoch, wanted);
     }

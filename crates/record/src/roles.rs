@@ -15,11 +15,11 @@ pub fn wants_storages() -> bool {
 }
 
 /// Returns whether some window wants the tensors that modules and optimizers hold: one that records
-/// memory and stacks. Costs one relaxed load.
+/// memory and all calls. Costs one relaxed load.
 #[inline]
 pub fn wants_held_tensors() -> bool {
     let gate = Gate::load();
-    gate.wants_memory() && gate.wants_stacks()
+    gate.wants_memory() && gate.wants_all_calls()
 }
 
 /// Records the role of a tensor whose storage of `bytes` bytes lies at `address`.

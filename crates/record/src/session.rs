@@ -88,6 +88,7 @@ impl Session {
             keep_overloads: self.options.overloads,
             keep_calls: self.options.calls,
             threads: taken.threads,
+            samples: taken.samples,
             _names: taken.names,
             earlier: Vec::new(),
             attached: Vec::new(),

@@ -20,7 +20,7 @@ impl Stack {
     #[must_use]
     pub fn push(self, frame: Name) -> Self {
         let gate = Gate::load();
-        if !gate.wants_calls() {
+        if !gate.wants_calls() && !gate.wants_stacks() {
             return Self::NONE;
         }
         local::push_frame(gate, self, frame)
@@ -44,7 +44,13 @@ pub(crate) fn current() -> Stack {
     }
 }
 
-/// Returns whether some window wants the stacks of scopes, and with them all calls.
+/// Returns whether some window wants all calls, and with them the stacks of scopes.
+#[inline]
+pub fn wants_all_calls() -> bool {
+    Gate::load().wants_all_calls()
+}
+
+/// Returns whether some window wants the stacks of scopes.
 #[inline]
 pub fn wants_stacks() -> bool {
     Gate::load().wants_stacks()
@@ -75,7 +81,7 @@ pub fn count_unseen_calls(calls: u64) {
 
 fn count(cause: LossCause, calls: u64) {
     let gate = Gate::load();
-    if gate.wants_calls() {
+    if gate.wants_calls() || gate.wants_stacks() {
         local::count_lost_calls(gate, cause, calls);
     }
 }

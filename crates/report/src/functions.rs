@@ -38,7 +38,10 @@ pub fn functions_text(functions: &Functions, layout: CodeLayout) -> String {
 pub fn lines_text(functions: &Functions, layout: CodeLayout) -> String {
     let row = |row: &LineCost| {
         let place = if row.is_definition {
-            format!("{}:{} {} (Python code in it)", row.file, row.line, row.function)
+            format!(
+                "{}:{} {} (Python code in it)",
+                row.file, row.line, row.function
+            )
         } else {
             format!("{}:{} {}", row.file, row.line, row.function)
         };
@@ -146,10 +149,15 @@ fn push_list(text: &mut String, rows: &[Row], what: &str, layout: CodeLayout) {
         ("Mostly", Align::Left),
     ];
     // The numbers take about 32 characters; the rest is for the place and what it calls.
-    let rest = layout.width.map_or(200, |width| width.saturating_sub(32).max(20));
+    let rest = layout
+        .width
+        .map_or(200, |width| width.saturating_sub(32).max(20));
     let mostly = shown.iter().map(|row| characters(&row.mostly)).max();
     let mostly = mostly.unwrap_or(0).min(rest * 2 / 5).max(6);
-    text.push_str(&grid(&columns, &cells(rest.saturating_sub(mostly + 2), mostly)));
+    text.push_str(&grid(
+        &columns,
+        &cells(rest.saturating_sub(mostly + 2), mostly),
+    ));
     let more = rows.len() - shown.len();
     if more > 0 {
         push_line(text, &format!("{more} more {what}"));
@@ -177,11 +185,20 @@ mod tests {
     #[test]
     fn names_lose_their_addresses() {
         for (name, text) in [
-            ("<built-in method sleep of module object at 0x7f>", "module.sleep"),
-            ("<built-in method item of Tensor object at 0x7f>", "Tensor.item"),
+            (
+                "<built-in method sleep of module object at 0x7f>",
+                "module.sleep",
+            ),
+            (
+                "<built-in method item of Tensor object at 0x7f>",
+                "Tensor.item",
+            ),
             ("<built-in function len>", "len"),
             ("<built-in method addmm of type object at 0x7f>", "addmm"),
-            ("autograd::engine::evaluate_function: MmBackward0", "MmBackward0"),
+            (
+                "autograd::engine::evaluate_function: MmBackward0",
+                "MmBackward0",
+            ),
             ("aten::mm", "aten::mm"),
         ] {
             assert_eq!(called_text(name), text);

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from time import perf_counter_ns
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from mindprof import _core
 from mindprof._frameworks.loader_workers import WORKERS, Handover
@@ -48,6 +48,7 @@ from mindprof._settings.options import (
     DEFAULT_STACK_DEPTH,
     SessionOptions,
     checked_count,
+    is_sampled,
     needs_shapes,
 )
 from mindprof._settings.profiler_config import (
@@ -64,7 +65,7 @@ TRACE_ONLY = (
 )
 
 
-def without_trace_only(config: _ExperimentalConfig, with_stack: bool) -> _ExperimentalConfig:
+def without_trace_only(config: _ExperimentalConfig, with_stack: bool | str) -> _ExperimentalConfig:
     """Returns the configuration, or a copy without `trace_only` if stacks are recorded."""
     if not (config.trace_only and with_stack):
         return config
@@ -88,7 +89,7 @@ class profile(SharedResults):
         record_shapes: Record the input shapes of operators.
         with_flops: Estimate floating-point operations, which also records shapes.
         profile_memory: Record allocations.
-        with_stack: Record Python calls and the stacks of operators.
+        with_stack: Record Python calls and the stacks of operators, or sample them.
         with_modules: Record calls of modules, which `with_stack` includes.
         use_kineto: Accepted; there is one recorder. A device-only profiler requires it, as in
             torch.
@@ -116,7 +117,7 @@ class profile(SharedResults):
         record_shapes: bool = False,
         with_flops: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | Literal["sampled"] = False,
         with_modules: bool = False,
         use_kineto: bool = False,
         use_cpu: bool = True,
@@ -137,6 +138,7 @@ class profile(SharedResults):
         self.record_shapes = needs_shapes(record_shapes, with_flops)
         self.with_flops = with_flops
         self.profile_memory = profile_memory
+        is_sampled(with_stack)
         self.with_stack = with_stack
         self.with_modules = with_modules
         self.use_cpu = use_cpu
@@ -328,6 +330,7 @@ class profile(SharedResults):
             record_shapes=bool(self.record_shapes),
             profile_memory=bool(self.profile_memory),
             with_stack=bool(self.with_stack),
+            sampled=is_sampled(self.with_stack),
             with_flops=bool(self.with_flops),
             with_modules=bool(self.with_modules),
             overloads=self.experimental_config.capture_overload_names,

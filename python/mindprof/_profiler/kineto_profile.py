@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 from mindprof import _core
 from mindprof._frameworks.loader_workers import WORKERS
@@ -34,6 +34,7 @@ from mindprof._settings.options import (
     DEFAULT_BUDGET_BYTES,
     DEFAULT_STACK_DEPTH,
     checked_count,
+    is_sampled,
 )
 from mindprof._settings.profiler_config import _ExperimentalConfig, own_config
 
@@ -65,7 +66,7 @@ class _KinetoProfile(SharedResults):
         activities: Iterable[Any] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | Literal["sampled"] = False,
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: _ExperimentalConfig | None = None,
@@ -84,6 +85,7 @@ class _KinetoProfile(SharedResults):
         self.record_shapes = record_shapes
         self.with_flops = with_flops
         self.profile_memory = profile_memory
+        is_sampled(with_stack)
         self.with_stack = with_stack
         self.with_modules = with_modules
         self.experimental_config = own_config(experimental_config)

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from mindprof._core import record_function
 from mindprof._frameworks.loader_workers import WORKERS
@@ -47,7 +47,9 @@ class profile(_KinetoProfile):
         on_trace_ready: A callback that is called with the profiler at the end of each cycle.
         record_shapes: Record the input shapes of operators.
         profile_memory: Record allocations.
-        with_stack: Record Python calls and the stacks of operators.
+        with_stack: Record Python calls and the stacks of operators. With `"sampled"`, calls are
+            not traced one by one but estimated from the stacks of operators and of samples, at
+            almost no cost.
         with_flops: Estimate floating-point operations.
         with_modules: Record calls of modules, which `with_stack` includes.
         experimental_config: torch's experimental options.
@@ -77,7 +79,7 @@ class profile(_KinetoProfile):
         on_trace_ready: Callable[..., Any] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
-        with_stack: bool = False,
+        with_stack: bool | Literal["sampled"] = False,
         with_flops: bool = False,
         with_modules: bool = False,
         experimental_config: _ExperimentalConfig | None = None,

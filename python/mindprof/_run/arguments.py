@@ -32,6 +32,10 @@ exit codes: those of the program, 2 usage error, 130 Ctrl-C, 143 SIGTERM,
 129 SIGHUP"""
 
 
+#: The values of `--stacks`.
+STACKS = ("sampled", "every", "off")
+
+
 @dataclass
 class Arguments:
     """The parsed command line: the program, what to record, and where to write the results.
@@ -50,6 +54,8 @@ class Arguments:
     memory: bool
     flops: bool
     stacks: bool
+    is_sampled: bool
+    """Whether stacks are sampled; otherwise every call is traced."""
     install: bool
     """Whether mindprof also replaces torch's profiler for the program."""
     wait: int
@@ -78,6 +84,8 @@ def parse(words: Sequence[str]) -> Arguments:
         parser.error(
             "--wait, --warmup and --repeat need --active: add --active N to record N steps"
         )
+    # Who holds the memory is known from calls of modules.
+    stacks = found.stacks or ("every" if found.memory else "sampled")
     return Arguments(
         target=target,
         is_module=is_module,
@@ -86,7 +94,8 @@ def parse(words: Sequence[str]) -> Arguments:
         shapes=found.shapes,
         memory=found.memory,
         flops=found.flops,
-        stacks=found.stacks,
+        stacks=stacks != "off",
+        is_sampled=stacks == "sampled",
         install=found.install,
         wait=found.wait,
         warmup=found.warmup,
@@ -123,11 +132,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--memory", action="store_true", help="record memory and write a timeline")
     add("--flops", action="store_true", help="count floating-point operations")
     add(
-        "--no-stacks",
-        dest="stacks",
-        action="store_false",
-        help="do not record Python calls, for less overhead",
+        "--stacks",
+        choices=STACKS,
+        metavar="HOW",
+        help="sampled: sample Python stacks; every: trace each call, which is slower; off "
+        "[default: sampled, every with --memory]",
     )
+    add("--no-stacks", dest="stacks", action="store_const", const="off", help="--stacks off")
     add(
         "--no-install",
         dest="install",

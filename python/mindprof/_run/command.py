@@ -30,6 +30,7 @@ from mindprof._run.termination import (
     exit_on_termination,
 )
 from mindprof._run.worker_times import WorkerTimes
+from mindprof._settings.options import SAMPLED
 
 
 def run(words: Sequence[str]) -> int:
@@ -83,7 +84,7 @@ class _Run:
         self.profiler = RunProfile(
             record_shapes=arguments.shapes or arguments.memory,
             profile_memory=arguments.memory,
-            with_stack=arguments.stacks or arguments.memory,
+            with_stack=SAMPLED if arguments.is_sampled else arguments.stacks or arguments.memory,
             with_flops=arguments.flops,
             budget_bytes=arguments.budget_bytes,
             schedule=_schedule_of(arguments),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -19,6 +19,9 @@ DEFAULT_STACK_DEPTH = 1000
 # The engine counts in 64 bits.
 _MOST = (1 << 63) - 1
 
+#: The value of `with_stack` that asks for sampled stacks.
+SAMPLED: Final = "sampled"
+
 
 @dataclass(frozen=True)
 class SessionOptions:
@@ -31,6 +34,7 @@ class SessionOptions:
         record_shapes: Record the input shapes of operators.
         profile_memory: Record allocations and frees.
         with_stack: Record Python calls and the stacks of operators.
+        sampled: Sample stacks in place of recording every call, where frames can be read.
         with_flops: Estimate floating-point operations from shapes.
         results: Record the results of operators, for execution traces.
         overloads: Keep the names of the operators' overloads.
@@ -47,6 +51,7 @@ class SessionOptions:
     record_shapes: bool = False
     profile_memory: bool = False
     with_stack: bool = False
+    sampled: bool = False
     with_flops: bool = False
     results: bool = False
     overloads: bool = False
@@ -68,6 +73,20 @@ class SessionOptions:
         """Returns the same options with `with_stack` off."""
         given = {name: getattr(self, name) for name in self.__match_args__}
         return SessionOptions(**{**given, "with_stack": False})
+
+
+def is_sampled(with_stack: bool | str) -> bool:
+    """Returns whether stacks are sampled.
+
+    Args:
+        with_stack: The flag of a profiler: `True`, `False` or `"sampled"`.
+
+    Raises:
+        ValueError: It is another text.
+    """
+    if isinstance(with_stack, str) and with_stack != SAMPLED:
+        raise ValueError(f'with_stack is {with_stack!r}: use True, False or "{SAMPLED}"')
+    return with_stack == SAMPLED
 
 
 def needs_shapes(record_shapes: bool, with_flops: bool) -> bool:

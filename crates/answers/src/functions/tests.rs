@@ -73,11 +73,23 @@ fn libraries_and_operators_count_at_the_line_that_calls_them() {
     time.call("torch/nn/linear.py(18): forward", &[main, step], (20, 60));
     time.op("aten::mm", &[main, step, torch], (25, 55));
     let found = time.functions();
-    assert_eq!(costs(&found.functions), [("step", 60, 60), ("main", 40, 100)]);
+    assert_eq!(
+        costs(&found.functions),
+        [("step", 60, 60), ("main", 40, 100)]
+    );
     let row = &found.functions[0];
-    assert_eq!((row.line, row.calls, row.hottest_line), (Some(3), 1, Some(4)));
-    let mostly = row.mostly.as_ref().map(|called| (called.name.as_str(), called.time.0));
-    assert_eq!(mostly, Some(("torch/nn/linear.py(18): forward", 10)).or(mostly));
+    assert_eq!(
+        (row.line, row.calls, row.hottest_line),
+        (Some(3), 1, Some(4))
+    );
+    let mostly = row
+        .mostly
+        .as_ref()
+        .map(|called| (called.name.as_str(), called.time.0));
+    assert_eq!(
+        mostly,
+        Some(("torch/nn/linear.py(18): forward", 10)).or(mostly)
+    );
     assert_eq!((found.total.cpu, found.outside.cpu), (Nanos(100), Nanos(0)));
     assert!(found.has_stacks && found.elsewhere.is_empty());
 }
@@ -130,7 +142,10 @@ fn backward_work_counts_at_the_line_of_its_forward_operator() {
     node.set_sequence(Some(5));
     time.part.add_event(node);
     let found = time.functions();
-    assert_eq!(costs(&found.functions), [("loss", 35, 35), ("step", 15, 15)]);
+    assert_eq!(
+        costs(&found.functions),
+        [("loss", 35, 35), ("step", 15, 15)]
+    );
     assert_eq!(found.functions[0].own.backward, Nanos(25));
 }
 

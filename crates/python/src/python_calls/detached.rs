@@ -10,7 +10,7 @@
 use std::ffi::c_int;
 use std::sync::OnceLock;
 
-use mindprof_pytorch::read_words;
+use mindprof_frames::read_words;
 use pyo3::ffi::{self, PyFrameObject};
 use pyo3::prelude::*;
 use pyo3::types::PyCFunction;

@@ -9,7 +9,7 @@
 use std::ffi::c_int;
 
 use mindprof_record::{
-    Name, OpenScope, Stack, count_deep_calls, count_unseen_calls, open_call, wants_stacks,
+    Name, OpenScope, Stack, count_deep_calls, count_unseen_calls, open_call, wants_all_calls,
 };
 use pyo3::prelude::*;
 
@@ -177,7 +177,7 @@ impl Shadow {
         }
         let code = frame.code();
         let function = self.names.function(&code);
-        if !wants_stacks() && !function.calls_module {
+        if !wants_all_calls() && !function.calls_module {
             return;
         }
         let callers = self.callers_of(frame);
@@ -227,7 +227,7 @@ impl Shadow {
         if self.is_stale() {
             self.begin(frame);
         }
-        if !wants_stacks() {
+        if !wants_all_calls() {
             return;
         }
         let Some(native) = self.names.native(function) else {
@@ -273,7 +273,7 @@ impl Shadow {
         self.forget();
         self.key = Key::now();
         self.state = State::Following;
-        if wants_stacks() {
+        if wants_all_calls() {
             self.catch_up(frame, Recorded::Yes);
         }
     }
@@ -400,7 +400,7 @@ impl Shadow {
     }
 
     fn callers_of(&mut self, frame: Frame<'_>) -> Stack {
-        if !wants_stacks() {
+        if !wants_all_calls() {
             return Stack::NONE;
         }
         if let Some(back) = frame.back() {
@@ -460,7 +460,7 @@ impl Shadow {
     /// Follows a greenlet that was resumed, whose innermost frame is `frame`.
     fn follow_greenlet(&mut self, frame: Frame<'_>) {
         let is_known = self.calls.last().is_some_and(|call| call.is_of(frame));
-        if greenlets_were_seen() && !is_known && !self.is_stale() && wants_stacks() {
+        if greenlets_were_seen() && !is_known && !self.is_stale() && wants_all_calls() {
             self.catch_up(frame, Recorded::Yes);
         }
     }

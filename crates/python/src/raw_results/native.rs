@@ -6,8 +6,9 @@
 use std::cell::OnceCell;
 use std::sync::OnceLock;
 
+use mindprof_frames::read_words;
 use mindprof_model::InputsEncoder;
-use mindprof_pytorch::{Error, NativeEvents, NativeLayout, RawEvents, ResultInMemory, read_words};
+use mindprof_pytorch::{Error, NativeEvents, NativeLayout, RawEvents, ResultInMemory};
 use pyo3::prelude::*;
 
 use super::accessors::{AccessorError, PythonEvents, whole};

@@ -1,0 +1,177 @@
+//! Sampled stacks: no hook on calls. Operators read the frames of their own thread, and a sampler
+//! reads those of all threads at intervals. Nobody takes the GIL.
+//!
+//! What is read comes from the interpreter's memory by a layout that `probe` finds in the running
+//! interpreter. Where it finds none, calls are traced instead.
+
+#![expect(
+    unsafe_code,
+    reason = "a thread reads its own frames without the interpreter's help"
+)]
+
+use std::cell::{OnceCell, RefCell};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use mindprof_record::{Stack, count_unseen_calls, fast_thread_local};
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+use self::sampler::Sampler;
+use self::walker::Walker;
+use crate::python_calls::provide_stacks;
+
+mod places;
+mod probe;
+mod sampler;
+mod walker;
+
+fast_thread_local! {
+    static WALKER: OnceCell<RefCell<Walker>> = OnceCell::new()
+}
+
+/// The prefixes that are removed from the names of source files. The list is leaked when it
+/// changes, because threads without the GIL read it at any time; it rarely changes.
+// Acquire and release: the list is written before its address.
+static ROOTS: AtomicPtr<Vec<String>> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The folder of our own package, whose frames are no part of the program.
+static OWN_FOLDER: OnceLock<String> = OnceLock::new();
+
+/// The code of functions that call modules, which they receive as their first argument.
+// Relaxed: a thread that misses one names the function instead of the module.
+static MODULE_CALLERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+static RUNNING: Mutex<Running> = Mutex::new(Running {
+    process: 0,
+    sessions: 0,
+    sampler: None,
+});
+
+/// The sampler, which runs while a session needs it.
+struct Running {
+    /// The process that started it. A forked child has no sampler.
+    process: u32,
+    sessions: usize,
+    sampler: Option<Sampler>,
+}
+
+/// A guard that samples until it is dropped. A session owns it while its window is open.
+pub(crate) struct Sampling {
+    process: u32,
+}
+
+impl Sampling {
+    /// Begins to sample. Returns `None` if frames of this interpreter cannot be read.
+    pub(crate) fn begin(py: Python<'_>, roots: Vec<String>) -> PyResult<Option<Self>> {
+        let Some(layout) = probe::layout(py)? else {
+            return Ok(None);
+        };
+        provide_stacks();
+        set_roots(roots);
+        find_own_folder(py)?;
+        let process = std::process::id();
+        let mut running = lock(&RUNNING);
+        if running.process != process {
+            // The sampler of the parent does not exist here: there is no thread to wait for.
+            std::mem::forget(running.sampler.take());
+            running.process = process;
+            running.sessions = 0;
+        }
+        if running.sampler.is_none() {
+            running.sampler = Sampler::start(layout);
+        }
+        running.sessions += 1;
+        Ok(Some(Self { process }))
+    }
+}
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        let mut running = lock(&RUNNING);
+        if running.process != self.process {
+            return;
+        }
+        running.sessions -= 1;
+        if running.sessions == 0 {
+            running.sampler = None;
+        }
+    }
+}
+
+/// Registers code that calls the module it receives as its first argument.
+pub(crate) fn add_module_caller(code: &Bound<'_, PyAny>) {
+    let address = code.as_ptr() as u64;
+    for place in &MODULE_CALLERS {
+        let found = place.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed);
+        if matches!(found, Ok(_)) || found == Err(address) {
+            return;
+        }
+    }
+}
+
+#[inline]
+fn calls_module(code: u64) -> bool {
+    let mut callers = MODULE_CALLERS.iter();
+    callers.any(|place| place.load(Ordering::Relaxed) == code)
+}
+
+/// Returns the Python stack that the calling thread is in.
+#[inline]
+pub(crate) fn operator_stack() -> Stack {
+    let Some(layout) = probe::known_layout() else {
+        return Stack::NONE;
+    };
+    // SAFETY: the function has no preconditions. It returns the state of this thread, whether it
+    // holds the GIL or not, or null if it has none.
+    let state = unsafe { ffi::PyGILState_GetThisThreadState() };
+    if state.is_null() {
+        return Stack::NONE;
+    }
+    let walk = |walker: &OnceCell<RefCell<Walker>>| {
+        let walker = walker.get_or_init(RefCell::default);
+        let mut walker = walker.try_borrow_mut().ok()?;
+        // SAFETY: the state is that of the calling thread, which frees it only when it leaves the
+        // interpreter. The thread is inside of a call that its innermost frame made, so all its
+        // frames and their code stay alive until this function returns.
+        unsafe { walker.stack(layout, state as u64) }
+    };
+    WALKER.try_with(walk).ok().flatten().unwrap_or_else(|| {
+        count_unseen_calls(1);
+        Stack::NONE
+    })
+}
+
+/// Finds the folder of our own package, once per process.
+fn find_own_folder(py: Python<'_>) -> PyResult<()> {
+    if OWN_FOLDER.get().is_none() {
+        let file: String = py.import("mindprof")?.getattr("__file__")?.extract()?;
+        if let Some((folder, _)) = file.rsplit_once('/') {
+            let _ = OWN_FOLDER.set(format!("{folder}/"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the folder of our own package, if it is known.
+fn own_folder() -> Option<&'static str> {
+    OWN_FOLDER.get().map(String::as_str)
+}
+
+fn set_roots(mut roots: Vec<String>) {
+    // A longer root is tried before its own prefix.
+    roots.sort_unstable_by(|a, b| b.cmp(a));
+    if *current_roots() != roots {
+        ROOTS.store(Box::leak(Box::new(roots)), Ordering::Release);
+    }
+}
+
+fn current_roots() -> &'static [String] {
+    let roots = ROOTS.load(Ordering::Acquire);
+    // SAFETY: the pointer is null or that of a list that was leaked and is never written again.
+    unsafe { roots.as_ref() }.map_or(&[], Vec::as_slice)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,148 @@
+//! The sampler: a thread that reads the frames of all threads at intervals.
+//!
+//! It takes no lock of the interpreter and stops nobody. A stack may change while it is read, so it
+//! is read twice; if both readings differ, it is tried again and then dropped and counted.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use mindprof_frames::{Checked, Layout, RawFrame, threads, walk};
+use mindprof_record::{Name, SAMPLE_INTERVAL, add_sample, count_dropped_sample};
+
+use super::calls_module;
+use super::places::{Named, Places};
+
+/// How often a stack is read until two readings agree.
+const ATTEMPTS: usize = 5;
+
+/// The most frames of a stack that are read; the outermost are left out.
+const MOST_FRAMES: usize = 1024;
+
+/// The sampler sleeps at least this many times as long as it works, however many threads there are.
+const REST: u32 = 30;
+
+/// A running sampler. It ends when it is dropped.
+pub(super) struct Sampler {
+    /// Closed to end the thread.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Starts the sampler. Returns `None` if the system refuses a thread: operators then have
+    /// stacks, and nothing is known of the time between them.
+    pub(super) fn start(layout: &'static Layout) -> Option<Self> {
+        let (end, ended) = mpsc::channel::<()>();
+        let run = move || {
+            let mut sampling = State::new(layout);
+            let mut pause = SAMPLE_INTERVAL;
+            while ended.recv_timeout(sampling.jittered(pause)) == Err(RecvTimeoutError::Timeout) {
+                let begin = Instant::now();
+                sampling.sample_all();
+                pause = SAMPLE_INTERVAL.max(begin.elapsed() * REST);
+            }
+        };
+        let thread = thread::Builder::new().name("mindprof-sampler".to_owned());
+        Some(Self {
+            end: Some(end),
+            thread: Some(thread.spawn(run).ok()?),
+        })
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            // It fails only if the sampler panicked, and the recording holds what it saw until then.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct State {
+    layout: &'static Layout,
+    frames: Vec<RawFrame>,
+    again: Vec<RawFrame>,
+    names: Vec<Name>,
+    places: Places,
+    /// The state of a generator of pseudo-random numbers.
+    random: u64,
+}
+
+impl State {
+    fn new(layout: &'static Layout) -> Self {
+        Self {
+            layout,
+            frames: Vec::new(),
+            again: Vec::new(),
+            names: Vec::new(),
+            places: Places::default(),
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    /// Returns a time between half and one and a half of `pause`, so that a program that repeats
+    /// itself is not always met at the same place.
+    fn jittered(&mut self, pause: Duration) -> Duration {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        let share = (self.random >> 40) as u32;
+        pause / 2 + pause.mul_f64(f64::from(share) / f64::from(1 << 24))
+    }
+
+    fn sample_all(&mut self) {
+        let Some(found) = threads(&Checked, &self.layout.threads) else {
+            count_dropped_sample();
+            return;
+        };
+        for (state, native) in found {
+            match self.sample(state) {
+                Some(()) if self.names.is_empty() => {}
+                Some(()) => add_sample(native, self.names.iter().rev().copied()),
+                None => count_dropped_sample(),
+            }
+        }
+    }
+
+    /// Fills `names` with the frames of a thread, innermost first. Returns `None` if no two
+    /// readings agreed.
+    fn sample(&mut self, state: u64) -> Option<()> {
+        for _ in 0..ATTEMPTS {
+            if read(self.layout, state, &mut self.frames).is_none() {
+                continue;
+            }
+            let is_named = self.name_frames();
+            // Read again after the names, whose code is alive as long as the frames are.
+            let is_read = read(self.layout, state, &mut self.again);
+            if is_named.is_some() && is_read.is_some() && self.frames == self.again {
+                return Some(());
+            }
+        }
+        None
+    }
+
+    fn name_frames(&mut self) -> Option<()> {
+        self.names.clear();
+        for frame in &self.frames {
+            match self.places.name(self.layout, &Checked, frame)? {
+                Named::As(name) => self.names.push(name),
+                Named::Hidden => {}
+            }
+        }
+        Some(())
+    }
+}
+
+fn read(layout: &Layout, state: u64, frames: &mut Vec<RawFrame>) -> Option<()> {
+    walk(
+        &Checked,
+        &layout.frames,
+        state,
+        calls_module,
+        MOST_FRAMES,
+        frames,
+    )
+}

@@ -1,0 +1,218 @@
+use mindprof_model::{DeviceKind, StringTable, Thread};
+use proptest::prelude::*;
+
+use super::*;
+
+/// Draws scopes and samples of one thread. A stack is written as its frames: `"main f"`.
+struct Drawing {
+    part: Part,
+    thread: ThreadId,
+    samples: Vec<KnownStack>,
+}
+
+impl Drawing {
+    fn new() -> Self {
+        let mut part = Part::new();
+        let thread = part.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        Self {
+            part,
+            thread,
+            samples: Vec::new(),
+        }
+    }
+
+    fn stack(&mut self, frames: &str) -> StackId {
+        let mut stack = StackId::NONE;
+        for frame in frames.split_whitespace() {
+            let frame = self.part.strings.intern(frame);
+            stack = self.part.stacks.push(stack, frame);
+        }
+        stack
+    }
+
+    fn scope(&mut self, category: Category, frames: &str, (start, end): (u64, u64)) {
+        let name = self.part.strings.intern("scope");
+        let mut event = Event::new(
+            category,
+            name,
+            self.thread,
+            millis(start),
+            millis(end - start),
+        );
+        event.stack = self.stack(frames);
+        self.part.add_event(event);
+    }
+
+    fn op(&mut self, frames: &str, span: (u64, u64)) {
+        self.scope(Category::Operator, frames, span);
+    }
+
+    fn sample(&mut self, time: u64, frames: &str) {
+        let stack = self.stack(frames);
+        self.samples.push(KnownStack {
+            time: millis(time),
+            stack,
+        });
+    }
+
+    /// Returns the estimated calls: the name, the callers, start and end in milliseconds.
+    fn calls(mut self, end: u64) -> Vec<(String, String, u64, u64)> {
+        let scopes = self.part.len();
+        add_to(
+            &mut self.part,
+            vec![(self.thread, self.samples)],
+            millis(end),
+        );
+        let text = |name: StringId| self.part.strings.text(name).to_owned();
+        let calls = self.part.events()[scopes..].iter();
+        calls
+            .map(|call| {
+                let mut callers: Vec<String> =
+                    self.part.stacks.frames(call.stack).map(text).collect();
+                callers.reverse();
+                let (start, end) = (call.start.0 / 1_000_000, call.end().0 / 1_000_000);
+                (text(call.name), callers.join(" "), start, end)
+            })
+            .collect()
+    }
+}
+
+fn millis(time: u64) -> Nanos {
+    Nanos(time * 1_000_000)
+}
+
+fn call(name: &str, callers: &str, start: u64, end: u64) -> (String, String, u64, u64) {
+    (name.into(), callers.into(), start, end)
+}
+
+// The picture at the top of the module.
+#[test]
+fn frames_in_common_stay_open_and_others_change_halfway() {
+    let mut time = Drawing::new();
+    time.sample(10, "main f@3");
+    time.sample(20, "main f@3");
+    time.sample(30, "main f@4 g@9");
+    time.sample(40, "main f@4");
+    let expected = [
+        call("main", "", 5, 45),
+        call("f@3", "main", 5, 25),
+        call("f@4", "main", 25, 45),
+        call("g@9", "main f@4", 25, 35),
+    ];
+    assert_eq!(time.calls(100), expected);
+}
+
+#[test]
+fn operators_tell_their_stack_exactly() {
+    let mut time = Drawing::new();
+    time.op("main f@3", (10, 20));
+    time.op("main f@4", (20, 30));
+    time.op("main f@4", (34, 36));
+    time.sample(35, "main f@4");
+    let expected = [
+        call("main", "", 5, 41),
+        call("f@3", "main", 5, 20),
+        call("f@4", "main", 20, 41),
+    ];
+    assert_eq!(time.calls(100), expected);
+}
+
+// main       |--------------------------|
+// f@3            |--|
+// range             |--------------|            opened in f@3, while f moves on to line 4
+// f@3               |-----|
+// f@4                     |--------|--|
+#[test]
+fn calls_never_cross_the_edge_of_a_range() {
+    let mut time = Drawing::new();
+    time.sample(8, "main f@3");
+    time.scope(Category::Annotation, "main f@3", (10, 40));
+    time.op("main f@4", (20, 30));
+    time.op("main f@4", (42, 46));
+    let expected = [
+        call("main", "", 4, 51),
+        call("f@3", "main", 4, 9),
+        call("f@3", "main", 10, 15),
+        call("f@4", "main", 15, 40),
+        call("f@4", "main", 41, 51),
+    ];
+    assert_eq!(time.calls(100), expected);
+}
+
+#[test]
+fn nothing_is_claimed_of_a_long_time_without_samples() {
+    let mut time = Drawing::new();
+    time.sample(10, "main f@3");
+    time.sample(1010, "main g@4");
+    let expected = [
+        call("main", "", 5, 1015),
+        call("f@3", "main", 5, 60),
+        call("g@4", "main", 960, 1015),
+    ];
+    assert_eq!(time.calls(2000), expected);
+}
+
+#[test]
+fn operators_without_a_stack_are_not_cut() {
+    let mut time = Drawing::new();
+    time.sample(10, "main f@3");
+    time.op("", (12, 40));
+    time.sample(42, "main f@4");
+    let expected = [
+        call("main", "", 5, 47),
+        call("f@3", "main", 5, 41),
+        call("f@4", "main", 41, 47),
+    ];
+    assert_eq!(time.calls(100), expected);
+}
+
+proptest! {
+    /// Whatever is known, calls nest with each other and with scopes, and each scope lies within
+    /// the calls of its stack.
+    #[test]
+    fn calls_nest(
+        spans in proptest::collection::vec((0_u64..50, 1_u64..8, 0_usize..6, any::<bool>()), 0..12),
+        moments in proptest::collection::vec((0_u64..120, 0_usize..6), 0..12),
+    ) {
+        const STACKS: [&str; 6] = ["a", "a b", "a b c", "a d", "e", "a b d"];
+        let mut time = Drawing::new();
+        // Scopes one after the other, each with one inside.
+        let mut now = 0;
+        for (gap, length, stack, is_range) in spans {
+            now += gap % 5;
+            let end = now + length;
+            let kind = if is_range { Category::Annotation } else { Category::Operator };
+            time.scope(kind, STACKS[stack], (now, end));
+            if length > 2 {
+                time.op(STACKS[gap as usize % 6], (now + 1, end - 1));
+            }
+            now = end;
+        }
+        let mut moments = moments;
+        moments.sort_unstable();
+        for (moment, stack) in moments {
+            time.sample(moment, STACKS[stack]);
+        }
+        let scopes = time.part.len();
+        add_to(&mut time.part, vec![(time.thread, time.samples)], millis(200));
+        let events = time.part.events();
+        for (index, a) in events.iter().enumerate() {
+            for b in &events[index + 1..] {
+                let is_apart = a.end() <= b.start || b.end() <= a.start;
+                let holds = |a: &Event, b: &Event| a.start <= b.start && b.end() <= a.end();
+                prop_assert!(is_apart || holds(a, b) || holds(b, a), "{a:?} {b:?}");
+            }
+        }
+        for scope in &events[..scopes] {
+            let depth = time.part.stacks.frames(scope.stack).count();
+            let around = events[scopes..].iter();
+            let around = around.filter(|call| call.start <= scope.start && scope.end() <= call.end());
+            prop_assert!(around.count() <= depth.max(3));
+        }
+    }
+}
