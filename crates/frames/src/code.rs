@@ -8,6 +8,9 @@ use crate::walk::RawFrame;
 /// The longest table of lines that is read, in bytes.
 const LONGEST_TABLE: u64 = 1 << 22;
 
+/// A count of references that no object reaches; the highest bits of the word may be marks.
+const MOST_REFERENCES: u64 = 1 << 40;
+
 /// The index of the word of a bytes object that holds its length, and the offset of its bytes.
 const BYTES_LENGTH: usize = 2;
 const BYTES_DATA: u64 = 32;
@@ -46,10 +49,12 @@ impl CodeLayout {
     /// `None` if it is another kind of object or cannot be read.
     #[inline]
     pub fn identity<M: Memory>(&self, memory: &M, code: u64) -> Option<[u64; 3]> {
-        // Word one of every object is its type.
-        let [kind, name, file, table] =
-            memory.gather(code, [1, self.name, self.file, self.table])?;
-        (kind == self.kind).then_some([name, file, table])
+        // Words zero and one of every object are its count of references and its type. Memory that
+        // was freed holds an address in place of the count.
+        let fields = [0, 1, self.name, self.file, self.table];
+        let [count, kind, name, file, table] = memory.gather(code, fields)?;
+        let is_alive = kind == self.kind && (1..MOST_REFERENCES).contains(&count);
+        is_alive.then_some([name, file, table])
     }
 
     /// Returns the code object at an address.

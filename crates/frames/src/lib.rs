@@ -6,10 +6,10 @@
 //! by it, and [`CodeLayout`] tells the function and the line of each.
 //!
 //! A thread may read its own frames directly while it waits in a call that one of them made. Frames
-//! of other threads change at any time: they are read through the kernel, twice, and kept only if
-//! both readings agree.
+//! of other threads change at any time: a [`ForeignThread`] copies them at once and reads the copy.
 
 mod code;
+mod foreign_thread;
 mod layout;
 mod line_table;
 mod memory;
@@ -17,6 +17,7 @@ mod text;
 mod walk;
 
 pub use code::{Code, CodeLayout};
+pub use foreign_thread::ForeignThread;
 pub use layout::{FrameLayout, Layout, ThreadLayout};
 pub use memory::{Checked, Direct, Memory, read_many, read_words};
 pub use text::{TextLayout, class_name};

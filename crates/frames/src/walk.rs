@@ -34,11 +34,33 @@ pub fn walk<M: Memory>(
     most: usize,
     frames: &mut Vec<RawFrame>,
 ) -> Option<()> {
-    frames.clear();
-    let [mut frame] = memory.gather(state, [layout.state])?;
-    if let (Some(link), true) = (layout.link, frame != 0) {
-        [frame] = memory.gather(frame, [link])?;
+    let innermost = innermost(memory, layout, state)?;
+    walk_from(memory, layout, innermost, has_local, most, frames, |_| ())
+}
+
+/// Returns the address of the innermost frame of the thread with this state, or zero if it has none.
+#[inline]
+pub(crate) fn innermost<M: Memory>(memory: &M, layout: &FrameLayout, state: u64) -> Option<u64> {
+    let [frame] = memory.gather(state, [layout.state])?;
+    match layout.link {
+        Some(link) if frame != 0 => memory.gather(frame, [link]).map(|[frame]| frame),
+        Some(_) | None => Some(frame),
     }
+}
+
+/// Walks from an innermost frame as [`walk`] does, and calls `visit` with the address of each frame.
+#[inline]
+pub(crate) fn walk_from<M: Memory>(
+    memory: &M,
+    layout: &FrameLayout,
+    innermost: u64,
+    has_local: impl Fn(u64) -> bool,
+    most: usize,
+    frames: &mut Vec<RawFrame>,
+    mut visit: impl FnMut(u64),
+) -> Option<()> {
+    frames.clear();
+    let mut frame = innermost;
     while frame != 0 && frames.len() < most {
         let fields = [layout.previous, layout.code, layout.instruction];
         let [previous, code, instruction] = memory.gather(frame, fields)?;
@@ -49,6 +71,7 @@ pub fn walk<M: Memory>(
         } else {
             0
         };
+        visit(frame);
         frames.push(RawFrame {
             code,
             instruction,

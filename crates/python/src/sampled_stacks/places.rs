@@ -41,6 +41,8 @@ impl Places {
             return Some(*name);
         }
         let name = find(layout, frame)?;
+        // Code that was freed meanwhile may have had any name.
+        (layout.code.identity(memory, frame.code)? == identity).then_some(())?;
         self.known.insert(*frame, (identity, name));
         Some(name)
     }

@@ -1,20 +1,22 @@
 //! The sampler: a thread that reads the frames of all threads at intervals.
 //!
-//! It takes no lock of the interpreter and stops nobody. A stack may change while it is read, so it
-//! is read twice; if both readings differ, it is tried again and then dropped and counted.
+//! It takes no lock of the interpreter and stops nobody. A stack that cannot be read, because it
+//! changes too much meanwhile, is tried again and then dropped and counted.
 
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mindprof_frames::{Checked, Layout, RawFrame, threads, walk};
+use mindprof_frames::{Checked, ForeignThread, Layout, RawFrame, threads};
 use mindprof_record::{Name, SAMPLE_INTERVAL, add_sample, count_dropped_sample};
+
+use rustc_hash::FxHashMap;
 
 use super::calls_module;
 use super::places::{Named, Places};
 
-/// How often a stack is read until two readings agree.
-const ATTEMPTS: usize = 5;
+/// How often a stack is tried to be read.
+const ATTEMPTS: usize = 3;
 
 /// The most frames of a stack that are read; the outermost are left out.
 const MOST_FRAMES: usize = 1024;
@@ -63,8 +65,9 @@ impl Drop for Sampler {
 
 struct State {
     layout: &'static Layout,
+    /// What is known of each thread, by the address of its state.
+    known: FxHashMap<u64, ForeignThread>,
     frames: Vec<RawFrame>,
-    again: Vec<RawFrame>,
     names: Vec<Name>,
     places: Places,
     /// The state of a generator of pseudo-random numbers.
@@ -75,8 +78,8 @@ impl State {
     fn new(layout: &'static Layout) -> Self {
         Self {
             layout,
+            known: FxHashMap::default(),
             frames: Vec::new(),
-            again: Vec::new(),
             names: Vec::new(),
             places: Places::default(),
             random: 0x9e37_79b9_7f4a_7c15,
@@ -98,6 +101,9 @@ impl State {
             count_dropped_sample();
             return;
         };
+        if self.known.len() > 2 * found.len() + 64 {
+            self.known.clear();
+        }
         for (state, native) in found {
             match self.sample(state) {
                 Some(()) if self.names.is_empty() => {}
@@ -107,17 +113,14 @@ impl State {
         }
     }
 
-    /// Fills `names` with the frames of a thread, innermost first. Returns `None` if no two
-    /// readings agreed.
+    /// Fills `names` with the frames of a thread, innermost first. Returns `None` if they cannot be
+    /// read.
     fn sample(&mut self, state: u64) -> Option<()> {
         for _ in 0..ATTEMPTS {
-            if read(self.layout, state, &mut self.frames).is_none() {
-                continue;
-            }
-            let is_named = self.name_frames();
-            // Read again after the names, whose code is alive as long as the frames are.
-            let is_read = read(self.layout, state, &mut self.again);
-            if is_named.is_some() && is_read.is_some() && self.frames == self.again {
+            let known = self.known.entry(state).or_default();
+            let layout = &self.layout.frames;
+            let found = known.walk(layout, state, calls_module, MOST_FRAMES, &mut self.frames);
+            if found.and_then(|()| self.name_frames()).is_some() {
                 return Some(());
             }
         }
@@ -134,15 +137,4 @@ impl State {
         }
         Some(())
     }
-}
-
-fn read(layout: &Layout, state: u64, frames: &mut Vec<RawFrame>) -> Option<()> {
-    walk(
-        &Checked,
-        &layout.frames,
-        state,
-        calls_module,
-        MOST_FRAMES,
-        frames,
-    )
 }
