@@ -46,6 +46,7 @@ mod runtime;
 mod sampled_stacks;
 mod session;
 mod sole_reference;
+mod stack_source;
 mod stacks;
 mod table;
 mod tensor_roles;
@@ -119,9 +120,7 @@ mod _core {
     #[pymodule_export]
     use crate::py_cache::{first_package, look_up_classes};
     #[pymodule_export]
-    use crate::python_calls::{
-        follow_thread, name_module_calls, name_optimizer_steps, pause_calls, resume_calls,
-    };
+    use crate::python_calls::{follow_thread, name_optimizer_steps, pause_calls, resume_calls};
     #[pymodule_export]
     use crate::range::{
         RangeHandle, RecordFunctionFast, StepRange, garbage_collection_enter,
@@ -137,6 +136,8 @@ mod _core {
     use crate::run_report::{RunReport, run_report};
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
+    #[pymodule_export]
+    use crate::stack_source::name_module_calls;
     #[pymodule_export]
     use crate::stacks::{write_flamegraph, write_paths, write_speedscope, write_stacks};
     #[pymodule_export]

@@ -17,8 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_python_support::stack_notes;
 use mindprof_record::{
-    Calls, Stack, fast_thread_local, recording_number, set_stack_source, wants_all_calls,
-    wants_calls,
+    Calls, Stack, fast_thread_local, recording_number, wants_all_calls, wants_calls,
 };
 use pyo3::exceptions::PyUserWarning;
 use pyo3::ffi::{PyFrameObject, PyObject};
@@ -30,9 +29,9 @@ use self::shadow::Shadow;
 use self::thread_state::{HookOwner, ThreadState, find_hook_word};
 use crate::pending_exception::{PendingException, ignore_errors};
 use crate::py_cache::classes;
-use crate::sampled_stacks;
 
 mod detached;
+pub(crate) mod frame_layout;
 mod interned;
 mod interpreter;
 mod modules;
@@ -132,8 +131,7 @@ impl Following {
             return Ok(None);
         }
         find_hook_word(py);
-        detached::find_path(py)?;
-        provide_stacks();
+        frame_layout::find(py)?;
         names::set_roots(wanted.roots);
         let process = std::process::id();
         let is_first = lock(&SESSIONS).add(process, wanted.calls);
@@ -198,35 +196,10 @@ fn deepest() -> usize {
     DEEPEST.load(Ordering::Relaxed)
 }
 
-/// A frame of this thread, as the interpreter describes it.
-pub(crate) struct KnownFrame {
-    /// The addresses of its object and of its code.
-    pub(crate) object: u64,
-    pub(crate) code: u64,
-    /// The offset of its current instruction.
-    pub(crate) instruction: c_int,
-}
-
-/// Returns the innermost frame of this thread and its caller.
-pub(crate) fn known_frames(py: Python<'_>) -> Option<[KnownFrame; 2]> {
-    interpreter::is_supported();
-    let describe = |frame: interpreter::Frame<'_>| KnownFrame {
-        object: frame.identity() as u64,
-        code: frame.code().as_ptr() as u64,
-        instruction: frame.instruction(),
-    };
-    let frame = Attached::new(py).current_frame()?;
-    Some([describe(frame), describe(frame.back()?)])
-}
-
-/// Registers `function` as one that calls the module it receives as `self`. Its calls are then
-/// recorded under the module's name.
-#[pyfunction]
-pub(crate) fn name_module_calls(function: &Bound<'_, PyAny>) -> PyResult<()> {
-    let code = function.getattr("__code__")?;
-    sampled_stacks::add_module_caller(&code);
+/// Registers code that calls the module it receives as `self`. Its calls are then recorded under the
+/// module's name.
+pub(crate) fn add_module_caller(code: Bound<'_, PyAny>) {
     modules::add_caller(code);
-    Ok(())
 }
 
 /// Registers `function` as one that optimizers call on themselves at each step. The event tree then
@@ -380,16 +353,8 @@ fn join(attached: Attached<'_>) {
 }
 
 /// Returns the Python stack of an operator that this thread calls.
-fn operator_stack() -> Stack {
-    if !wants_all_calls() {
-        return sampled_stacks::operator_stack();
-    }
+pub(crate) fn operator_stack() -> Stack {
     with_shadow(Shadow::operator_stack).unwrap_or(Stack::NONE)
-}
-
-/// Makes the recorder ask this module for the stacks of scopes.
-pub(crate) fn provide_stacks() {
-    set_stack_source(operator_stack);
 }
 
 /// Fills the caches of this module at import, and registers it with the embedded runtime's binding.

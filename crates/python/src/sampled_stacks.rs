@@ -19,7 +19,6 @@ use pyo3::prelude::*;
 
 use self::sampler::Sampler;
 use self::walker::Walker;
-use crate::python_calls::provide_stacks;
 
 mod places;
 mod probe;
@@ -67,7 +66,6 @@ impl Sampling {
         let Some(layout) = probe::layout(py)? else {
             return Ok(None);
         };
-        provide_stacks();
         set_roots(roots);
         find_own_folder(py)?;
         let process = std::process::id();

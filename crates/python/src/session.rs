@@ -20,6 +20,7 @@ use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
 use crate::raw_results::read_part;
 use crate::sampled_stacks::Sampling;
+use crate::stack_source;
 use crate::thread_names::{ThreadNames, thread_names};
 use crate::torch_names::RecordedThread;
 use crate::torch_probe::observer;
@@ -122,6 +123,7 @@ impl Session {
         for (key, _) in said.into_iter().filter(|(_, is_on)| *is_on) {
             facts.set(key, "1");
         }
+        stack_source::provide();
         let sampling = if options.with_stack && options.sampled {
             Sampling::begin(py, options.source_roots.clone())?
         } else {

@@ -1,46 +1,33 @@
 //! Finds where the running interpreter keeps threads, frames, code and texts.
 //!
 //! None of this is documented, and it differs between versions. Each position is searched for by
-//! values that are known: two frames that call each other, with known code, instructions and
-//! arguments; a code object with known attributes; a thread state that comes and goes. A position
-//! counts only if it is the only one that fits. If one is missing, there is no layout.
+//! values that are known: a code object with known attributes, a thread state that comes and goes;
+//! frames are found by `python_calls::frame_layout`. A position counts only if it is the only one
+//! that fits. If one is missing, there is no layout.
 
 #![expect(
     unsafe_code,
     reason = "creates a thread state to find the list of states"
 )]
 
-use std::cell::Cell;
 use std::sync::OnceLock;
 
-use mindprof_frames::{
-    CodeLayout, FrameLayout, Layout, TextLayout, ThreadLayout, read_many, read_words,
-};
+use mindprof_frames::{CodeLayout, Layout, TextLayout, ThreadLayout, read_many, read_words};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyCFunction, PyDict, PyString};
+use pyo3::types::{PyDict, PyString};
 
-use crate::python_calls::{KnownFrame, known_frames};
+use crate::python_calls::frame_layout::{self, only, places};
 
 /// The numbers of words of each structure that are searched.
 const STATE_WORDS: usize = 48;
-const LINK_WORDS: usize = 2;
-const FRAME_WORDS: usize = 14;
 const CODE_WORDS: usize = 28;
 const INTERPRETER_WORDS: usize = 4096;
-
-/// The bits of pointers that are marks, from 3.14 on.
-const MARKS: u64 = 3;
 
 /// A line that no other field of a code object equals.
 const LINE: u32 = 123_456_789;
 
 static LAYOUT: OnceLock<Option<Layout>> = OnceLock::new();
-
-thread_local! {
-    static FOUND: Cell<Option<FrameLayout>> = const { Cell::new(None) };
-    static FIRST_INSTRUCTION: Cell<u64> = const { Cell::new(0) };
-}
 
 /// Returns the layout, if it was found before.
 #[inline]
@@ -63,11 +50,12 @@ pub(super) fn layout(py: Python<'_>) -> PyResult<Option<&'static Layout>> {
 }
 
 fn search(py: Python<'_>) -> PyResult<Option<Layout>> {
-    let Some((frames, instructions)) = search_frames(py)? else {
+    frame_layout::find(py)?;
+    let Some(found) = frame_layout::known() else {
         return Ok(None);
     };
     let (Some(code), Some(text), Some(threads)) = (
-        search_code(py, instructions)?,
+        search_code(py, found.instructions)?,
         search_text(py),
         search_threads(),
     ) else {
@@ -75,93 +63,10 @@ fn search(py: Python<'_>) -> PyResult<Option<Layout>> {
     };
     Ok(Some(Layout {
         threads,
-        frames,
+        frames: found.frames,
         code,
         text,
     }))
-}
-
-/// Searches frames, and returns the offset of the first instruction in code as well.
-fn search_frames(py: Python<'_>) -> PyResult<Option<(FrameLayout, u64)>> {
-    let object = || -> PyResult<_> { py.eval(c"object()", None, None) };
-    let (outer, inner) = (object()?, object()?);
-    let locals = [inner.as_ptr() as u64, outer.as_ptr() as u64];
-    let look = PyCFunction::new_closure(py, None, None, move |arguments, _| {
-        if let Some((frames, instructions)) = look_at_frames(arguments.py(), locals) {
-            FOUND.set(Some(frames));
-            FIRST_INSTRUCTION.set(instructions);
-        }
-    })?;
-    FOUND.set(None);
-    py.eval(
-        c"lambda outer, inner, look: (lambda inner, look: look())(inner, look)",
-        None,
-        None,
-    )?
-    .call1((outer, inner, look))?;
-    Ok(FOUND
-        .take()
-        .map(|frames| (frames, FIRST_INSTRUCTION.take())))
-}
-
-/// Looks at the frames of the two functions above: the innermost and its caller.
-fn look_at_frames(py: Python<'_>, locals: [u64; 2]) -> Option<(FrameLayout, u64)> {
-    let known = known_frames(py)?;
-    // SAFETY: the function has no preconditions.
-    let state = unsafe { ffi::PyGILState_GetThisThreadState() } as u64;
-    let states: [u64; STATE_WORDS] = read_words(state)?;
-    let mut found = Vec::new();
-    for (index, &word) in states.iter().enumerate().skip(1) {
-        found.extend(frame_layouts(word, index, None, &known, locals));
-        if let Some(links) = read_words::<LINK_WORDS>(word) {
-            for (link, &word) in links.iter().enumerate() {
-                found.extend(frame_layouts(word, index, Some(link), &known, locals));
-            }
-        }
-    }
-    only(found)
-}
-
-/// Returns the layouts under which `inner` is the address of the innermost frame.
-fn frame_layouts(
-    inner: u64,
-    state: usize,
-    link: Option<usize>,
-    known: &[KnownFrame; 2],
-    locals: [u64; 2],
-) -> Option<(FrameLayout, u64)> {
-    let words: [u64; FRAME_WORDS] = read_words(inner)?;
-    let object = only(places(&words, known[0].object))?;
-    let code = only(places(&words.map(|word| word & !MARKS), known[0].code))?;
-    let callers = words.iter().enumerate().filter_map(|(previous, &address)| {
-        let caller: [u64; FRAME_WORDS] = read_words(address)?;
-        let is_caller = caller[object] == known[1].object && caller[code] & !MARKS == known[1].code;
-        is_caller.then_some((previous, caller))
-    });
-    let (previous, caller) = only(callers.collect())?;
-    let offset = |frame: &KnownFrame, word: u64| {
-        word.checked_sub(frame.code)?
-            .checked_sub(u64::try_from(frame.instruction).ok()?)
-            .filter(|offset| (1..4096).contains(offset))
-    };
-    let instructions = (0..FRAME_WORDS).filter_map(|index| {
-        let offset_here = offset(&known[0], words[index])?;
-        (offset(&known[1], caller[index]) == Some(offset_here)).then_some((index, offset_here))
-    });
-    let (instruction, first) = only(instructions.collect())?;
-    let is_local =
-        |&index: &usize| words[index] & !MARKS == locals[0] && caller[index] & !MARKS == locals[1];
-    let local = only((0..FRAME_WORDS).filter(is_local).collect())?;
-    let layout = FrameLayout {
-        state,
-        link,
-        object,
-        previous,
-        code,
-        instruction,
-        local,
-    };
-    Some((layout, first))
 }
 
 fn search_code(py: Python<'_>, instructions: u64) -> PyResult<Option<CodeLayout>> {
@@ -261,16 +166,4 @@ fn interpreter_words(address: u64) -> Vec<u64> {
     });
     words.truncate(unread.unwrap_or(INTERPRETER_WORDS));
     words
-}
-
-fn places(words: &[u64], value: u64) -> Vec<usize> {
-    let equal = words.iter().enumerate().filter(|&(_, &word)| word == value);
-    equal.map(|(index, _)| index).collect()
-}
-
-/// Returns the element of a list that has exactly one.
-fn only<T>(list: Vec<T>) -> Option<T> {
-    let mut elements = list.into_iter();
-    let first = elements.next()?;
-    elements.next().is_none().then_some(first)
 }
