@@ -1,0 +1,156 @@
+"""What `mindprof run` costs, beside other profilers and none.
+
+    python benchmarks/run_cost.py [--rounds N] [PROGRAM...]
+
+Each program runs as a process of its own under each tool, one after the other, N rounds long; the
+table shows the median of the whole wall time, imports included, and its ratio to the median
+without a profiler. Tools that are not installed are left out: py-spy and pyinstrument. Needs torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAMS = {
+    # Operators of a few microseconds: 1,504 parameters, one by one.
+    "many_parameters": """
+import torch
+torch.set_num_threads(1)
+
+def train(steps):
+    net = torch.nn.ModuleList(torch.nn.Linear(4, 4) for _ in range(752))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, foreach=False)
+    x = torch.randn(2, 4)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        sum(layer(x).sum() for layer in net).backward()
+        optimizer.step()
+
+train(12)
+""",
+    # Operators of 50 microseconds and more.
+    "large_operators": """
+import torch
+torch.set_num_threads(2)
+
+def evaluate(net, x):
+    with torch.no_grad():
+        return net(x).mean().item()
+
+def train(steps):
+    net = torch.nn.Sequential(*[
+        layer for _ in range(6) for layer in (torch.nn.Linear(512, 512), torch.nn.ReLU())
+    ])
+    optimizer = torch.optim.Adam(net.parameters())
+    x = torch.randn(512, 512)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+        evaluate(net, x)
+
+train(60)
+""",
+    "pure_python": """
+def leaf(x):
+    return x * x + 1
+
+def walk(n):
+    total = 0
+    for i in range(n):
+        total += leaf(i)
+    return total
+
+def words(n):
+    counts = {}
+    for i in range(n):
+        key = str(i % 1000)
+        counts[key] = counts.get(key, 0) + 1
+    return sorted(counts.items())
+
+for _ in range(20):
+    walk(300_000)
+    words(200_000)
+""",
+    "compiled": """
+import torch
+
+def loss(x, scale):
+    return ((x @ x).relu() * scale).sum()
+
+compiled = torch.compile(loss, backend="aot_eager", dynamic=False)
+for size in range(16, 22):
+    x = torch.randn(size, size, requires_grad=True)
+    for _ in range(30):
+        compiled(x, 2.0).backward()
+""",
+}
+
+
+def tools(folder: Path) -> dict[str, list[str]]:
+    """Returns the commands that a program's path is appended to."""
+    python = sys.executable
+    run = [python, "-m", "mindprof", "run", "--out", str(folder / "run")]
+    found = {
+        "plain": [python],
+        "mindprof run": run,
+        "mindprof run --stacks every": [*run, "--stacks", "every"],
+        "mindprof run --no-stacks": [*run, "--no-stacks"],
+    }
+    py_spy = shutil.which("py-spy")
+    if py_spy:
+        options = ["-r", "100", "--nonblocking", "-f", "raw", "-o", str(folder / "py-spy.txt")]
+        found["py-spy --nonblocking"] = [py_spy, "record", *options, "--", python]
+    if importlib.util.find_spec("pyinstrument"):
+        options = ["-r", "text", "-o", str(folder / "pyinstrument.txt")]
+        found["pyinstrument"] = [python, "-m", "pyinstrument", *options]
+    return found
+
+
+def measure(command: list[str]) -> float:
+    """Returns the wall time of a command in seconds."""
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return time.perf_counter() - begin
+
+
+def main() -> None:
+    """Measures the programs of the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM")
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for program in arguments.programs or PROGRAMS:
+            path = folder / f"{program}.py"
+            path.write_text(PROGRAMS[program])
+            commands = tools(folder)
+            times: dict[str, list[float]] = {tool: [] for tool in commands}
+            # The files of torch are read for the first time.
+            measure([sys.executable, str(path)])
+            for _ in range(arguments.rounds):
+                for tool, command in commands.items():
+                    times[tool].append(measure([*command, str(path)]))
+            plain = statistics.median(times["plain"])
+            print(f"{program}: {plain:.2f} s without a profiler")
+            for tool, found in times.items():
+                median = statistics.median(found)
+                print(f"  {tool:30} {median:6.2f} s  {median / plain:5.2f}", flush=True)
+            written = folder / "run"
+            size = sum(file.stat().st_size for file in written.rglob("*") if file.is_file())
+            print(f"  written by the last mindprof run: {size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()
