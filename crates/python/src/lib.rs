@@ -119,7 +119,8 @@ mod _core {
     use crate::py_cache::{first_package, look_up_classes};
     #[pymodule_export]
     use crate::python_calls::{
-        follow_thread, name_module_calls, name_optimizer_steps, pause_calls, resume_calls,
+        follow_thread, name_module_calls, name_optimizer_steps, name_own_folder, pause_calls,
+        resume_calls,
     };
     #[pymodule_export]
     use crate::range::{
