@@ -27,6 +27,7 @@ __all__ = [
     "Events",
     "FunctionEvent",
     "FunctionNode",
+    "InterposedFunction",
     "KinetoEventIterator",
     "OperatorScope",
     "OptimizerWatch",
@@ -41,7 +42,6 @@ __all__ = [
     "StepRange",
     "Tensor",
     "TensorInput",
-    "TorchAnswer",
     "TorchProbe",
     "TorchWithoutSlot",
     "_KinetoEvent",
@@ -163,6 +163,7 @@ __all__ = [
     "torch_forks_are_safe",
     "torch_ranges_heard",
     "torch_tensor_address",
+    "torchs_own_answer",
     "wants_inputs",
     "where",
     "write_chrome_trace",
@@ -228,6 +229,17 @@ class Replacement:
     def is_in_place(self) -> bool: ...
     def undo(self) -> None: ...
 
+@final
+class InterposedFunction:
+    def __new__(
+        cls,
+        function: Callable[..., Any],
+        none: Any | None = None,
+        ours: Any | None = None,
+    ) -> Self: ...
+    def undo(self) -> None: ...
+
+def torchs_own_answer(function: Callable[[], Any]) -> Any: ...
 def complete(function: Callable[[], object]) -> list[BaseException]: ...
 
 @final
@@ -343,13 +355,6 @@ class OptimizerWatch:
 
 def name_torch_tensors(base: type, classes: Sequence[type]) -> None: ...
 def torch_tensor_address(base: type, tensor: Any) -> int: ...
-
-@final
-class TorchAnswer:
-    def __new__(cls, theirs: Any, none: Any, ours: Any) -> Self: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    @property
-    def theirs(self) -> Any: ...
 
 @final
 class TorchWithoutSlot:
