@@ -1,6 +1,8 @@
 //! Turns captures into profiles: each window becomes a part, with ticks converted to nanoseconds
 //! and the recorder's names to strings.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
     LossCause, Nanos, Part, Profile, ProfileBuilder, StackId, StepMark, StringId, StringTable,
@@ -26,7 +28,17 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
         part.reference_unix_ns = capture.axis().reference_unix_ns();
         whole.append(part, Kinship::Process);
     }
-    build(whole)
+    number(build(whole))
+}
+
+/// Numbers the events of a profile on from those of the profiles before, as torch does from one
+/// recording to the next.
+fn number(profile: Profile) -> Profile {
+    // Relaxed: only uniqueness matters.
+    static NUMBERED: AtomicU32 = AtomicU32::new(0);
+    let events = profile.events().len() as u32;
+    let before = NUMBERED.fetch_add(events, Ordering::Relaxed);
+    profile.numbered_after(before)
 }
 
 fn build(window: ProfileBuilder) -> Profile {

@@ -272,11 +272,7 @@ impl<'a> Writer<'a> {
     /// Writes the arguments of operators and annotations, each followed by a comma.
     fn push_scope_arguments(&mut self, id: EventId, event: &Event, passthrough: EventPassthrough) {
         let links = self.profile.links(id).unwrap_or_default();
-        let external = if links.external == 0 {
-            id.to_raw() + 1
-        } else {
-            links.external
-        };
+        let external = self.profile.scope_number(id, &links);
         self.text.push(",\"args\":{");
         if !passthrough.keys.contains(ArgumentKey::External) {
             self.text.push_argument("External id", external);
