@@ -124,6 +124,16 @@ impl Profile {
         Some(self.strings().text(overload))
     }
 
+    /// Returns the calls of `TorchScript` modules that an operator ran in, each with its class and
+    /// method and followed by a dot, or `None` if there are none or they were not recorded.
+    pub fn module_hierarchy(&self, id: EventId) -> Option<&str> {
+        if !self.contents.links.has_module_hierarchies() {
+            return None;
+        }
+        let hierarchy = self.links(id)?.module_hierarchy()?;
+        Some(self.strings().text(hierarchy))
+    }
+
     /// Returns whether the overloads of operators were recorded.
     pub fn has_overloads(&self) -> bool {
         self.contents.links.has_overloads()

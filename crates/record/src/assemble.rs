@@ -138,16 +138,27 @@ impl Scopes<'_> {
         let scale = capture.axis().scale;
         let order = self.found.nesting.start_order();
         let first = part.len();
+        let names_by_start = self.hierarchies();
+        let mut hierarchies = Vec::new();
         let mut cursor = thread.cursor(&self.found.open);
         let mut events = EventBatch::with_capacity(order.len());
         for (place, &index) in order.iter().enumerate() {
             let record = cursor.at(index as usize);
             let end = capture.window.end;
             events.push(names.event(record, self.id, self.tables, &scale, end, part));
+            if !names_by_start.is_empty()
+                && let Some(&number) = names_by_start.get(&record.start)
+            {
+                hierarchies.push((place, number));
+            }
             let overload = names.overload(record);
             if record.has_forward() || self.found.has_numbers || overload != StringTable::EMPTY {
                 links.add(first + place, record, overload);
             }
+        }
+        for (place, number) in hierarchies {
+            let name = names.find(number, part).0;
+            links.set_module_hierarchy(first + place, name);
         }
         part.add_events(events);
         if capture.keep_results {
@@ -163,6 +174,20 @@ impl Scopes<'_> {
                 part.add_role(role.assemble(self.id, &scale));
             }
         }
+    }
+}
+
+impl Scopes<'_> {
+    /// Returns the names of the calls of modules that scopes ran in, by the starts of the scopes.
+    fn hierarchies(&self) -> FxHashMap<u64, u32> {
+        if !self.capture.keep_hierarchies {
+            return FxHashMap::default();
+        }
+        let records = self.thread.records();
+        let records = records.filter(|record| record.name == Record::HIERARCHY);
+        records
+            .map(|record| (record.start, record.end as u32))
+            .collect()
     }
 }
 
@@ -223,6 +248,13 @@ impl ScopeLinks {
         if links != Links::default() {
             self.columns.set(index, links);
         }
+    }
+
+    /// Sets the calls of modules that the part's event `index` ran in.
+    fn set_module_hierarchy(&mut self, index: usize, name: StringId) {
+        let mut links = self.columns.at(index);
+        links.set_module_hierarchy(name);
+        self.columns.set(index, links);
     }
 
     /// Sets the links of the part, once all its threads are known.

@@ -41,6 +41,7 @@ pub struct Capture {
     pub(crate) keep_memory: bool,
     pub(crate) keep_results: bool,
     pub(crate) keep_overloads: bool,
+    pub(crate) keep_hierarchies: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
     /// Keeps the names that the records refer to alive.

@@ -36,6 +36,8 @@ pub(crate) struct Wanted {
     pub(crate) memory: bool,
     /// The results of scopes.
     pub(crate) results: bool,
+    /// The calls of `TorchScript` modules that scopes run in.
+    pub(crate) module_hierarchies: bool,
     /// Calls of the program's language (Python functions), also while scopes are paused.
     pub(crate) calls: Calls,
 }
@@ -68,6 +70,7 @@ impl Gate {
     const STACKS: u64 = 8;
     const MODULES: u64 = 16;
     const RESULTS: u64 = 32;
+    const HIERARCHIES: u64 = 64;
     const EPOCH_SHIFT: u32 = 8;
 
     /// Reads the gate.
@@ -83,6 +86,7 @@ impl Gate {
             (wanted.inputs, Self::INPUTS),
             (wanted.memory, Self::MEMORY),
             (wanted.results, Self::RESULTS),
+            (wanted.module_hierarchies, Self::HIERARCHIES),
             (wanted.calls == Calls::All, Self::STACKS),
             (wanted.calls == Calls::Modules, Self::MODULES),
         ];
@@ -121,6 +125,12 @@ impl Gate {
     #[inline]
     pub(crate) const fn wants_results(self) -> bool {
         self.0 & Self::RESULTS != 0
+    }
+
+    /// Returns whether some window wants the calls of `TorchScript` modules.
+    #[inline]
+    pub(crate) const fn wants_module_hierarchies(self) -> bool {
+        self.0 & Self::HIERARCHIES != 0
     }
 
     /// Returns whether some window wants the storage addresses of tensors. Memory attribution needs

@@ -67,7 +67,7 @@ pub use results::{result, wants_results};
 pub use roles::{tensor_role, wants_held_tensors, wants_storages};
 pub use scope::{
     OpenScope, Scope, is_profiling, is_recording, open, open_call, open_range, open_with, scope,
-    scope_with, wants_inputs,
+    scope_with, wants_inputs, wants_module_hierarchies,
 };
 pub use session::Session;
 pub use stack::{

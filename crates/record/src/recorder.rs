@@ -245,6 +245,7 @@ impl Recorder {
             inputs: options().any(|options| options.inputs),
             memory: options().any(|options| options.memory),
             results: options().any(|options| options.results),
+            module_hierarchies: options().any(|options| options.module_hierarchies),
             calls: options()
                 .map(|options| options.calls)
                 .max()

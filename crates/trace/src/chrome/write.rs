@@ -296,6 +296,11 @@ impl<'a> Writer<'a> {
             self.text.push_argument("Sequence number", sequence);
             self.text.push_argument("Fwd thread id", forward_thread);
         }
+        if let Some(hierarchy) = self.profile.module_hierarchy(id) {
+            self.text.push("\"Module Hierarchy\":");
+            self.text.push(&json_string(hierarchy));
+            self.text.push(",");
+        }
         if event.flags.contains(Flags::ASYNC) {
             self.text.push("\"Async\":true,");
         }
