@@ -12,7 +12,13 @@ your own:
 """
 
 try:
-    from mindprof._core import ProfilerError, __version__, look_up_classes, record_function
+    from mindprof._core import (
+        ProfilerError,
+        __version__,
+        look_up_classes,
+        name_own_folder,
+        record_function,
+    )
     from mindprof._reimport import restore_first_import
 except SystemError as error:
     # A free-threaded interpreter raises nothing more specific for a module built with the GIL.
@@ -48,7 +54,8 @@ from mindprof._settings.profiler_config import _ExperimentalConfig as Experiment
 # The engine looks classes up now rather than at first use, when another thread may be forking.
 look_up_classes()
 import_before_forks()
-del import_before_forks, look_up_classes, restore_first_import
+name_own_folder(__path__[0])
+del import_before_forks, look_up_classes, name_own_folder, restore_first_import
 
 __all__ = [
     "CuspyConfig",

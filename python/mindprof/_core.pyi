@@ -27,6 +27,7 @@ __all__ = [
     "Events",
     "FunctionEvent",
     "FunctionNode",
+    "InterposedFunction",
     "KinetoEventIterator",
     "OperatorScope",
     "OptimizerWatch",
@@ -41,7 +42,6 @@ __all__ = [
     "StepRange",
     "Tensor",
     "TensorInput",
-    "TorchAnswer",
     "TorchProbe",
     "TorchWithoutSlot",
     "_KinetoEvent",
@@ -122,6 +122,7 @@ __all__ = [
     "mul",
     "name_module_calls",
     "name_optimizer_steps",
+    "name_own_folder",
     "name_torch_tensors",
     "nll_loss",
     "note_module",
@@ -162,6 +163,7 @@ __all__ = [
     "torch_forks_are_safe",
     "torch_ranges_heard",
     "torch_tensor_address",
+    "torchs_own_answer",
     "wants_inputs",
     "where",
     "write_chrome_trace",
@@ -227,6 +229,17 @@ class Replacement:
     def is_in_place(self) -> bool: ...
     def undo(self) -> None: ...
 
+@final
+class InterposedFunction:
+    def __new__(
+        cls,
+        function: Callable[..., Any],
+        none: Any | None = None,
+        ours: Any | None = None,
+    ) -> Self: ...
+    def undo(self) -> None: ...
+
+def torchs_own_answer(function: Callable[[], Any]) -> Any: ...
 def complete(function: Callable[[], object]) -> list[BaseException]: ...
 
 @final
@@ -250,6 +263,7 @@ def check_torch_results(result: Any) -> None: ...
 def follow_thread(frame: Any, event: Any, argument: Any) -> None: ...
 def name_module_calls(function: Callable[..., Any]) -> None: ...
 def name_optimizer_steps(function: Callable[..., Any]) -> None: ...
+def name_own_folder(folder: str) -> None: ...
 def pause_calls() -> bool: ...
 def resume_calls() -> None: ...
 def write_stacks(profile: Profile, path: str | PathLike[str], metric: str) -> None: ...
@@ -341,13 +355,6 @@ class OptimizerWatch:
 
 def name_torch_tensors(base: type, classes: Sequence[type]) -> None: ...
 def torch_tensor_address(base: type, tensor: Any) -> int: ...
-
-@final
-class TorchAnswer:
-    def __new__(cls, theirs: Any, none: Any, ours: Any) -> Self: ...
-    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
-    @property
-    def theirs(self) -> Any: ...
 
 @final
 class TorchWithoutSlot:

@@ -221,6 +221,64 @@ def test_overloads_are_not_told_unasked(tmp_path: Path) -> None:
     assert "aten::add.Tensor" not in path.read_text()
 
 
+class Inner(torch.nn.Module):  # type: ignore[misc]
+    def scaled(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.scaled(x) + 1
+
+
+class Outer(torch.nn.Module):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.inner(x).neg()
+
+
+def hierarchies(profile: Any, run: Any, path: Path, **options: Any) -> list[tuple[str, str | None]]:
+    with profile(activities=[torch.profiler.ProfilerActivity.CPU], **options) as prof:
+        run()
+    prof.export_chrome_trace(str(path))
+    events = json.loads(path.read_text())["traceEvents"]
+    events = [event for event in events if event.get("cat") in ("cpu_op", "user_annotation")]
+    return [(event["name"], event["args"].get("Module Hierarchy")) for event in events]
+
+
+@pytest.mark.parametrize("with_stack", [False, True])
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+def test_operators_of_torchscript_have_their_modules(tmp_path: Path, with_stack: bool) -> None:
+    model = torch.jit.script(Outer())
+    x = torch.ones(2, requires_grad=True)
+
+    def run() -> None:
+        model(x)
+        x + x
+
+    for _ in range(3):
+        run()
+    options = {"with_modules": True, "with_stack": with_stack}
+    theirs, ours = (
+        Counter(hierarchies(profile, run, tmp_path / "trace.json", **options))
+        for profile in (torch.profiler.profile, mindprof.profile)
+    )
+    assert ours == theirs
+    texts = {text for _, text in ours}
+    assert None in texts
+    assert any("inner(Inner)::forward." in text for text in texts if text)
+    # torch shifts the modules of everything behind a backward node.
+    backward = hierarchies(
+        mindprof.profile, lambda: model(x).sum().backward(), tmp_path / "trace.json", **options
+    )
+    nodes = [text for name, text in backward if name.endswith("DifferentiableGraphBackward")]
+    assert nodes == [None, None]
+    assert [text for name, text in backward if name == "<backward op>"] == ["TOP()::<backward op>."]
+    unasked = hierarchies(mindprof.profile, run, tmp_path / "trace.json", with_stack=with_stack)
+    assert {text for _, text in unasked} == {None}
+
+
 def test_the_total_of_the_inner_profiler_has_python_calls() -> None:
     x = torch.ones(2)
     with mindprof.profile(with_stack=True) as prof:

@@ -71,6 +71,35 @@ def numbered(values: list[int]) -> list[int]:
     return [ranks.get(value, value) for value in values]
 
 
+@pytest.mark.parametrize("profile", [torch.profiler.profile, mindprof.profile])
+def test_numbers_of_operators_go_on_from_one_recording_to_the_next(profile: Any) -> None:
+    step = program()
+    numbers = [
+        event.correlation_id()
+        for _ in range(3)
+        for event in raw(profile, step)
+        if event.name().startswith("aten::")
+    ]
+    assert len(numbers) == len(set(numbers)) > 30
+    assert 0 < min(numbers) <= max(numbers) < 2**32 - 1
+
+
+def test_a_number_is_the_same_in_events_and_traces(tmp_path: Path) -> None:
+    step = program()
+    raw(mindprof.profile, step)
+    with mindprof.profile() as prof:
+        step()
+    path = tmp_path / "trace.json"
+    prof.export_chrome_trace(path)
+    events = json.loads(path.read_text())["traceEvents"]
+    written = [e["args"]["External id"] for e in events if e.get("cat") == "cpu_op"]
+    listed = [e.correlation_id() for e in results(prof).events() if e.activity_type() == "cpu_op"]
+    assert sorted(written) == sorted(listed)
+    shown = {e.id: e.name for e in prof.events() if e.name.startswith("aten::")}
+    names = {e.correlation_id(): e.name() for e in results(prof).events()}
+    assert {number: names[number] for number in shown} == shown
+
+
 OPTIONS = [
     {},
     {"record_shapes": True},

@@ -54,6 +54,30 @@ def test_the_thread_of_a_recording_is_told_of_it_as_torchs_is(memory: bool) -> N
 
 
 @MEMORY
+def test_functions_that_were_imported_before_the_recording_are_told(memory: bool) -> None:
+    is_enabled, kind = torch.autograd._profiler_enabled, torch._C._autograd._profiler_type
+    before = repr(is_enabled), repr(kind)
+    with mindprof.profile(profile_memory=memory):
+        assert (is_enabled(), kind().name) == (True, "KINETO")
+        assert (repr(is_enabled), repr(kind)) == before
+        assert torch.autograd._profiler_enabled is is_enabled
+        with pytest.raises(TypeError, match="incompatible function arguments"):
+            is_enabled(1)
+    assert (is_enabled(), kind().name) == (False, "NONE")
+
+
+def test_a_function_that_the_program_replaced_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch._C._autograd, "_profiler_type", lambda: KINDS.NVTX)
+    with mindprof.profile(profile_memory=True) as prof:
+        torch.ones(2)
+        assert torch._C._autograd._profiler_type() == KINDS.NVTX
+    assert "aten::ones" in [row.key for row in prof.key_averages()]
+    monkeypatch.undo()
+
+
+@MEMORY
 def test_recordings_nest_and_end_by_exceptions(memory: bool) -> None:
     with mindprof.profile(profile_memory=memory):
         with suppress(ZeroDivisionError), mindprof.profile(profile_memory=memory):

@@ -92,6 +92,22 @@ def test_a_change_of_torchs_profiler_does_what_it_does_where_none_runs(change: s
     assert memory.strip() == "[1000]", "memory is recorded after it"
 
 
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_functions_that_were_imported_before_the_recording_are_safe(change: str) -> None:
+    function, _, arguments = change.partition(",")
+    said = run(f"""
+        function = {function}
+        plain = None if "_enable" in {change!r} else outcome(function, {arguments})
+        with ours() as prof:
+            inside = outcome(function, {arguments})
+            torch.empty(250)
+        print(plain, inside, memory_after(prof))
+    """)
+    plain, inside, memory = said.split(maxsplit=2)
+    assert inside == ("RuntimeError" if plain == "None" else plain)
+    assert memory.strip() == "[1000]", "memory is recorded after it"
+
+
 def test_a_running_profiler_of_torch_is_toggled_inside_of_ours() -> None:
     said = run("""
         with torch.profiler.profile(activities=[CPU]) as theirs:

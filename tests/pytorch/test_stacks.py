@@ -113,9 +113,47 @@ def test_a_stack_is_torchs() -> None:
     }
 
 
-def test_what_a_recording_replaces_in_torch_is_not_in_it() -> None:
+def calls_of(prof: Any) -> list[str]:
+    rows = prof.key_averages(include_python_functions=True)
+    return sorted(row.key for row in rows if not row.key.startswith(("aten::", "[memory]")))
+
+
+def test_a_recording_has_no_calls_of_mindprof() -> None:
+    begin = line_of(test_a_recording_has_no_calls_of_mindprof, "with " + "mindprof.profile")
     with mindprof.profile(with_stack=True, record_shapes=True, profile_memory=True) as prof:
         torch.ones(2)
-    names = [event.name for event in prof.events()]
-    for module in ("torch_names", "shared_replacement", "fast_ranges", "optimizer_watch"):
-        assert not [name for name in names if f"_frameworks/{module}.py" in name]
+    calls = [call for call in calls_of(prof) if "pytest" not in call and "pluggy" not in call]
+    own = [call for call in calls if call.startswith((f"{FILE}({begin})", "<built-in method ones"))]
+    assert len(own) == 2, calls
+    assert [call for call in calls if "mindprof/" in call or "torch/distributed" in call] == []
+    assert [call for call in calls if "enum.py" in call or "<frozen os>" in call] == []
+
+
+def test_steps_are_not_calls() -> None:
+    schedule = mindprof.schedule(wait=0, warmup=1, active=3, repeat=1)
+    with mindprof.profile(with_stack=True, schedule=schedule) as prof:
+        for _ in range(4):
+            torch.ones(2)
+            prof.step()
+    steps = [row.count for row in prof.key_averages() if row.key == "ProfilerStep*"]
+    assert steps == [3]
+    calls = calls_of(prof)
+    assert [call for call in calls if re.search(r"mindprof/|enum\.py|<frozen os>", call)] == []
+
+
+@mindprof.record_function("decorated")
+def decorated() -> torch.Tensor:
+    return torch.ones(2)
+
+
+def test_functions_that_mindprof_calls_are_recorded() -> None:
+    with mindprof.profile(with_stack=True) as prof:
+        decorated()
+    found = next(event for event in prof.events() if event.name == "aten::ones")
+    names = [re.sub(r"\(\d+\)", "", called) for called in found.stack]
+    caller = test_functions_that_mindprof_calls_are_recorded.__name__
+    assert [name.rpartition("/")[2] for name in names[:2]] == [
+        f"{FILE}: decorated",
+        f"{FILE}: {caller}",
+    ]
+    assert f": {caller}" in names[1]

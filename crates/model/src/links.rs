@@ -19,6 +19,8 @@ pub struct Links {
     pub(crate) forward: u32,
     /// See [`Links::overload`].
     pub(crate) overload: u32,
+    /// See [`Links::module_hierarchy`].
+    pub(crate) hierarchy: u32,
 }
 
 impl Links {
@@ -30,6 +32,7 @@ impl Links {
             record_function: 0,
             forward: 0,
             overload: 0,
+            hierarchy: 0,
         }
     }
 
@@ -42,6 +45,17 @@ impl Links {
     /// Sets the overload of an operator; an empty string means none.
     pub const fn set_overload(&mut self, overload: StringId) {
         self.overload = overload.to_raw();
+    }
+
+    /// Returns the calls of `TorchScript` modules that an operator ran in, if they were recorded.
+    pub fn module_hierarchy(&self) -> Option<StringId> {
+        let hierarchy = StringId::from_raw(self.hierarchy);
+        (hierarchy != StringTable::EMPTY).then_some(hierarchy)
+    }
+
+    /// Sets the calls of `TorchScript` modules; an empty string means none.
+    pub const fn set_module_hierarchy(&mut self, hierarchy: StringId) {
+        self.hierarchy = hierarchy.to_raw();
     }
 
     /// Returns the thread of a backward node's forward operator.

@@ -30,6 +30,9 @@ pub struct Part {
     pub inputs: InputsTable,
     /// The stacks that events and memory records refer to.
     pub stacks: StackTable,
+    /// The number of events that the process had recorded before: the number of an event without an
+    /// external id counts on from it, as torch numbers events from one recording to the next.
+    pub numbered_before: u32,
     /// Facts about the profile.
     pub metadata: Metadata,
     /// Unknown fields and events of a trace file, kept for round-tripping. Events and memory

@@ -98,6 +98,23 @@ impl Profile {
         self.has_links().then(|| self.contents.links.at(id.index()))
     }
 
+    /// Returns the number by which traces and torch's raw results name an operator or range with
+    /// these links: its external id or, if it has none, its position among the events of the process.
+    pub const fn scope_number(&self, id: EventId, links: &Links) -> u32 {
+        if links.external != 0 {
+            return links.external;
+        }
+        let position = self.contents.numbered_before.wrapping_add(id.to_raw());
+        position.wrapping_add(1)
+    }
+
+    /// Returns the profile with its events counted on from so many earlier events of the process.
+    #[must_use]
+    pub const fn numbered_after(mut self, events: u32) -> Self {
+        self.contents.numbered_before = events;
+        self
+    }
+
     /// Returns the overload of an operator, or `None` if it was not recorded or has no name.
     pub fn overload(&self, id: EventId) -> Option<&str> {
         let overload = self
@@ -105,6 +122,16 @@ impl Profile {
             .then(|| self.contents.links.at(id.index()));
         let overload = overload.and_then(|links| links.overload())?;
         Some(self.strings().text(overload))
+    }
+
+    /// Returns the calls of `TorchScript` modules that an operator ran in, each with its class and
+    /// method and followed by a dot, or `None` if there are none or they were not recorded.
+    pub fn module_hierarchy(&self, id: EventId) -> Option<&str> {
+        if !self.contents.links.has_module_hierarchies() {
+            return None;
+        }
+        let hierarchy = self.links(id)?.module_hierarchy()?;
+        Some(self.strings().text(hierarchy))
     }
 
     /// Returns whether the overloads of operators were recorded.

@@ -26,6 +26,7 @@ mod handmade_events;
 mod held_tensors;
 mod host_operators;
 mod inputs;
+mod interposed;
 mod keyword_arguments;
 mod load;
 mod memory_timeline;
@@ -108,6 +109,8 @@ mod _core {
     #[pymodule_export]
     use crate::inputs::set_list_values_recorded;
     #[pymodule_export]
+    use crate::interposed::{InterposedFunction, torchs_own_answer};
+    #[pymodule_export]
     use crate::load::{load_bytes, load_profile, profile_loss, profile_metadata};
     #[pymodule_export]
     use crate::names::{is_device_work, is_hidden_event};
@@ -120,7 +123,9 @@ mod _core {
     #[pymodule_export]
     use crate::py_cache::{first_package, look_up_classes};
     #[pymodule_export]
-    use crate::python_calls::{follow_thread, name_optimizer_steps, pause_calls, resume_calls};
+    use crate::python_calls::{
+        follow_thread, name_optimizer_steps, name_own_folder, pause_calls, resume_calls,
+    };
     #[pymodule_export]
     use crate::range::{
         RangeHandle, RecordFunctionFast, StepRange, garbage_collection_enter,
@@ -147,7 +152,7 @@ mod _core {
         OptimizerWatch, name_torch_tensors, note_module, note_optimizer, torch_tensor_address,
     };
     #[pymodule_export]
-    use crate::torch_names::{TorchAnswer, TorchWithoutSlot};
+    use crate::torch_names::TorchWithoutSlot;
     #[pymodule_export]
     use crate::torch_probe::{
         TorchProbe, check_torch_memory, is_observing_torch, torch_forks_are_safe,

@@ -210,6 +210,14 @@ pub(crate) fn name_optimizer_steps(function: &Bound<'_, PyAny>) -> PyResult<()> 
     Ok(())
 }
 
+/// Sets the folder of mindprof's own package. Calls of its functions are left out of recordings, and
+/// so are the C functions that they call; functions of the user that they call are recorded.
+#[pyfunction]
+pub(crate) fn name_own_folder(folder: &str) {
+    let separator = std::path::MAIN_SEPARATOR;
+    names::set_own_folder(format!("{}{separator}", folder.trim_end_matches(separator)));
+}
+
 /// Installs the hook in this thread. The interpreter calls it as a Python profile function: in a
 /// new thread, or after another tool has restored it.
 #[pyfunction]

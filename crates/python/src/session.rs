@@ -145,6 +145,7 @@ impl Session {
             memory: options.profile_memory,
             results: options.results,
             overloads: options.overloads,
+            module_hierarchies: options.with_modules,
             calls: wanted.calls,
             budget_bytes: options.budget_bytes,
         };

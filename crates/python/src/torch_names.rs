@@ -1,8 +1,6 @@
-//! Stand-ins for functions of torch that ask which profiler runs, or that change it.
+//! The threads that started recordings, and calls of torch that must not see the object in its slot.
 //!
-//! Python puts them in the place of torch's own while a recording runs (`_frameworks/torch_names`).
-//! They are native objects rather than Python functions, so that they do not appear among the
-//! recorded Python calls.
+//! `interposed` answers torch's questions by the former; `_frameworks/fast_ranges` makes the latter.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,33 +9,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mindprof_pytorch::Observer;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-
-/// Answers whether a profiler runs on the calling thread, and which kind: as torch does, or with
-/// `ours` if torch knows of `none` and a recording of ours was started there.
-#[pyclass(frozen, module = "mindprof._core")]
-pub(crate) struct TorchAnswer {
-    /// The original function.
-    #[pyo3(get)]
-    theirs: Py<PyAny>,
-    none: Py<PyAny>,
-    ours: Py<PyAny>,
-}
-
-#[pymethods]
-impl TorchAnswer {
-    #[new]
-    const fn new(theirs: Py<PyAny>, none: Py<PyAny>, ours: Py<PyAny>) -> Self {
-        Self { theirs, none, ours }
-    }
-
-    fn __call__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let answer = self.theirs.bind(py).call0()?;
-        if is_recorded_here() && answer.eq(self.none.bind(py))? {
-            return Ok(self.ours.bind(py).clone());
-        }
-        Ok(answer)
-    }
-}
 
 /// Calls a function of torch that takes the object in a thread's slot for its own profiler. Ours is
 /// hidden from it meanwhile.
@@ -106,7 +77,7 @@ fn recordings_here() -> Arc<AtomicUsize> {
 
 /// Returns whether this thread started a recording that runs. With memory, torch lets the threads
 /// that work for it inherit that.
-fn is_recorded_here() -> bool {
+pub(crate) fn is_recorded_here() -> bool {
     recordings_here().load(Ordering::Relaxed) != 0
         || Observer::present().is_some_and(Observer::hears_memory_here)
 }

@@ -16,7 +16,7 @@ use std::ptr;
 
 use mindprof_record::{
     InputsRewriter, MAX_SEQUENCE, NameKind, OpenScope, ThreadKey, is_recording, open_range,
-    open_with,
+    open_with, wants_module_hierarchies,
 };
 
 use crate::context::Context;
@@ -119,6 +119,10 @@ impl Started {
         }?;
         // SAFETY: the record is live.
         unsafe { self.link(kind, state, &mut open) };
+        if kind != Kind::Backward && wants_module_hierarchies() {
+            let modules = symbols.hierarchy.and_then(|symbols| symbols.current());
+            open.set_module_hierarchy(&modules.unwrap_or_default());
+        }
         if let Some(handle) = layout.handle {
             // It is zero unless someone needs it, such as torch's observer of execution traces. One
             // that is too large is left out. SAFETY: the record is live.

@@ -211,7 +211,7 @@ impl KinetoEvents<'_> {
         unsafe { (self.layout.symbols.name)(&raw mut name, self.address(index)) };
         let used = use_name(name.bytes());
         // SAFETY: torch has just created the string, and it is not used again.
-        unsafe { name.free(&self.layout.symbols) };
+        unsafe { name.free(self.layout.symbols.delete) };
         used
     }
 

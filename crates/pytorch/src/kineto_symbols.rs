@@ -170,13 +170,14 @@ impl Text {
     /// Frees the bytes of the string.
     ///
     /// # Safety
-    /// torch created the string, it has not been freed, and it is not used again.
-    pub(crate) unsafe fn free(&mut self, symbols: &KinetoSymbols) {
+    /// torch created the string, it has not been freed, and it is not used again. `delete` is that of
+    /// the `new` by which torch allocates.
+    pub(crate) unsafe fn free(&mut self, delete: unsafe extern "C" fn(*mut c_void)) {
         let own_room = (&raw const self.room).cast();
         if !self.begin.is_null() && self.begin != own_room {
             // SAFETY: bytes outside the string itself were allocated for it by the `new` that
             // belongs to this `delete`.
-            unsafe { (symbols.delete)(self.begin.cast_mut().cast()) };
+            unsafe { delete(self.begin.cast_mut().cast()) };
         }
         *self = Self::EMPTY;
     }

@@ -21,6 +21,7 @@ mod kineto_stand_in;
 mod kineto_symbols;
 mod layout;
 mod memory;
+mod module_hierarchy;
 mod names;
 mod observer;
 mod probe;

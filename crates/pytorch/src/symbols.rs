@@ -14,6 +14,7 @@ use std::mem::transmute_copy;
 use std::ptr::NonNull;
 
 use crate::error::{Error, Result};
+use crate::module_hierarchy::HierarchySymbols;
 
 /// torch's `RecordFunction`, read only through a `Layout`.
 #[repr(C)]
@@ -78,6 +79,8 @@ pub struct Symbols {
     /// Returns the overload of a scope with a schema, else an empty string. Observing operators does
     /// not need it.
     pub(crate) overload_name: Option<unsafe extern "C" fn(*const RecordFunction) -> *const c_char>,
+    /// `None` if torch does not tell in which modules of `TorchScript` an operator runs.
+    pub(crate) hierarchy: Option<HierarchySymbols>,
     pub(crate) num_inputs: unsafe extern "C" fn(*const RecordFunction) -> usize,
     /// Returns whether a scope may end on another thread, and does not contain what follows its
     /// begin.
@@ -207,6 +210,7 @@ impl Symbols {
                 has_global_callbacks: function(look_up, c"_ZN2at18hasGlobalCallbacksEv").ok(),
                 name: function(look_up, c"_ZNK2at14RecordFunction4nameEv")?,
                 overload_name: function(look_up, c"_ZNK2at14RecordFunction13overload_nameEv").ok(),
+                hierarchy: HierarchySymbols::resolve(look_up).ok(),
                 num_inputs: function(look_up, c"_ZNK2at14RecordFunction10num_inputsEv")?,
                 is_async: function(look_up, c"_ZNK2at14RecordFunction7isAsyncEv")?,
                 current_thread_id: function(look_up, c"_ZN2at14RecordFunction15currentThreadIdEv")?,

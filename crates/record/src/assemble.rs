@@ -1,6 +1,8 @@
 //! Turns captures into profiles: each window becomes a part, with ticks converted to nanoseconds
 //! and the recorder's names to strings.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
     LossCause, Nanos, Part, Profile, ProfileBuilder, Sampling, StackId, StepMark, StringId,
@@ -28,7 +30,17 @@ pub(crate) fn assemble(capture: &Capture) -> Profile {
         part.reference_unix_ns = capture.axis().reference_unix_ns();
         whole.append(part, Kinship::Process);
     }
-    build(whole)
+    number(build(whole))
+}
+
+/// Numbers the events of a profile on from those of the profiles before, as torch does from one
+/// recording to the next.
+fn number(profile: Profile) -> Profile {
+    // Relaxed: only uniqueness matters.
+    static NUMBERED: AtomicU32 = AtomicU32::new(0);
+    let events = profile.events().len() as u32;
+    let before = NUMBERED.fetch_add(events, Ordering::Relaxed);
+    profile.numbered_after(before)
 }
 
 fn build(window: ProfileBuilder) -> Profile {
@@ -174,16 +186,27 @@ impl Scopes<'_> {
         let scale = capture.axis().scale;
         let order = self.found.nesting.start_order();
         let first = part.len();
+        let names_by_start = self.hierarchies();
+        let mut hierarchies = Vec::new();
         let mut cursor = thread.cursor(&self.found.open);
         let mut events = EventBatch::with_capacity(order.len());
         for (place, &index) in order.iter().enumerate() {
             let record = cursor.at(index as usize);
             let end = capture.window.end;
             events.push(names.event(record, self.id, self.tables, &scale, end, part));
+            if !names_by_start.is_empty()
+                && let Some(&number) = names_by_start.get(&record.start)
+            {
+                hierarchies.push((place, number));
+            }
             let overload = names.overload(record);
             if record.has_forward() || self.found.has_numbers || overload != StringTable::EMPTY {
                 links.add(first + place, record, overload);
             }
+        }
+        for (place, number) in hierarchies {
+            let name = names.find(number, part).0;
+            links.set_module_hierarchy(first + place, name);
         }
         part.add_events(events);
         if capture.keep_results {
@@ -199,6 +222,20 @@ impl Scopes<'_> {
                 part.add_role(role.assemble(self.id, &scale));
             }
         }
+    }
+}
+
+impl Scopes<'_> {
+    /// Returns the names of the calls of modules that scopes ran in, by the starts of the scopes.
+    fn hierarchies(&self) -> FxHashMap<u64, u32> {
+        if !self.capture.keep_hierarchies {
+            return FxHashMap::default();
+        }
+        let records = self.thread.records();
+        let records = records.filter(|record| record.name == Record::HIERARCHY);
+        records
+            .map(|record| (record.start, record.end as u32))
+            .collect()
     }
 }
 
@@ -259,6 +296,13 @@ impl ScopeLinks {
         if links != Links::default() {
             self.columns.set(index, links);
         }
+    }
+
+    /// Sets the calls of modules that the part's event `index` ran in.
+    fn set_module_hierarchy(&mut self, index: usize, name: StringId) {
+        let mut links = self.columns.at(index);
+        links.set_module_hierarchy(name);
+        self.columns.set(index, links);
     }
 
     /// Sets the links of the part, once all its threads are known.

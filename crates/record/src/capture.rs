@@ -42,6 +42,7 @@ pub struct Capture {
     pub(crate) keep_memory: bool,
     pub(crate) keep_results: bool,
     pub(crate) keep_overloads: bool,
+    pub(crate) keep_hierarchies: bool,
     pub(crate) keep_calls: Calls,
     pub(crate) threads: Vec<ThreadCapture>,
     /// The samples of all threads, if the window asked for them.

@@ -40,6 +40,8 @@ pub(crate) struct Wanted {
     pub(crate) modules: bool,
     /// The stacks of scopes without calls.
     pub(crate) sampled: bool,
+    /// The calls of `TorchScript` modules that scopes run in.
+    pub(crate) module_hierarchies: bool,
 }
 
 /// Returns the time at which the newest window opened, in ticks.
@@ -71,6 +73,7 @@ impl Gate {
     const MODULES: u64 = 16;
     const RESULTS: u64 = 32;
     const SAMPLED: u64 = 64;
+    const HIERARCHIES: u64 = 128;
     const EPOCH_SHIFT: u32 = 8;
 
     /// Reads the gate.
@@ -86,6 +89,7 @@ impl Gate {
             (wanted.inputs, Self::INPUTS),
             (wanted.memory, Self::MEMORY),
             (wanted.results, Self::RESULTS),
+            (wanted.module_hierarchies, Self::HIERARCHIES),
             (wanted.all_calls, Self::CALLS),
             (wanted.modules, Self::MODULES),
             (wanted.sampled, Self::SAMPLED),
@@ -125,6 +129,12 @@ impl Gate {
     #[inline]
     pub(crate) const fn wants_results(self) -> bool {
         self.0 & Self::RESULTS != 0
+    }
+
+    /// Returns whether some window wants the calls of `TorchScript` modules.
+    #[inline]
+    pub(crate) const fn wants_module_hierarchies(self) -> bool {
+        self.0 & Self::HIERARCHIES != 0
     }
 
     /// Returns whether some window wants the storage addresses of tensors. Memory attribution needs

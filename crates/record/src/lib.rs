@@ -70,7 +70,7 @@ pub use roles::{tensor_role, wants_held_tensors, wants_storages};
 pub use samples::{SAMPLE_INTERVAL, add_sample, count_dropped_sample};
 pub use scope::{
     OpenScope, Scope, is_profiling, is_recording, open, open_call, open_range, open_with, scope,
-    scope_with, wants_inputs,
+    scope_with, wants_inputs, wants_module_hierarchies,
 };
 pub use session::Session;
 pub use stack::{

@@ -17,6 +17,9 @@ pub struct Options {
     pub results: bool,
     /// Whether the profile names the overloads of operators, if the framework reports them.
     pub overloads: bool,
+    /// Whether operators record the calls of `TorchScript` modules that they run in, if the framework
+    /// reports them.
+    pub module_hierarchies: bool,
     /// Which calls of the program's language are recorded. The stack provider reports them.
     pub calls: Calls,
     /// The byte budget of the recording. Once it is spent, further events are dropped and counted.
@@ -31,6 +34,7 @@ impl Default for Options {
             memory: false,
             results: false,
             overloads: false,
+            module_hierarchies: false,
             calls: Calls::None,
             budget_bytes: 256 << 20,
         }

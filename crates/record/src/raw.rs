@@ -16,6 +16,7 @@
 //! result     time    address   RESULT      its inputs       0
 //! external   start   number    EXTERNAL    0                0
 //! function   start   number    FUNCTION    0                0
+//! hierarchy  start   name      HIERARCHY   0                0
 //! ```
 
 use mindprof_model::TensorRole;
@@ -58,6 +59,7 @@ impl Record {
     pub(crate) const RESULT: u32 = u32::MAX - 5;
     pub(crate) const EXTERNAL: u32 = u32::MAX - 6;
     pub(crate) const FUNCTION: u32 = u32::MAX - 7;
+    pub(crate) const HIERARCHY: u32 = u32::MAX - 8;
 
     /// Flags the name of a scope that ended on another thread than it began on, or was marked as
     /// asynchronous.
@@ -133,6 +135,12 @@ impl Record {
         Self::other(Self::FUNCTION, start, number as u64, 0, 0)
     }
 
+    /// Returns the record for a scope that began at `start` inside of the calls of modules with this
+    /// name.
+    pub(crate) const fn hierarchy(start: u64, name: u32) -> Self {
+        Self::other(Self::HIERARCHY, start, name as u64, 0, 0)
+    }
+
     /// Returns the third word of a record that is not a scope.
     pub(crate) const fn third(&self) -> u64 {
         self.stack as u64 | (self.sequence as u64) << 32
@@ -153,7 +161,7 @@ impl Record {
     /// Returns whether the record is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::FUNCTION
+        self.name < Self::HIERARCHY
     }
 
     /// Returns the sequence number of the scope.

@@ -252,6 +252,7 @@ impl Recorder {
             inputs: options().any(|options| options.inputs),
             memory: options().any(|options| options.memory),
             results: options().any(|options| options.results),
+            module_hierarchies: options().any(|options| options.module_hierarchies),
             all_calls: options().any(|options| options.calls == Calls::All),
             modules: options().any(|options| options.calls == Calls::Modules),
             sampled: options().any(|options| options.calls == Calls::Sampled),

@@ -121,6 +121,12 @@ pub fn wants_inputs() -> bool {
     gate.is_open() && gate.wants_inputs()
 }
 
+/// Returns whether a scope opened now is asked for the calls of `TorchScript` modules it runs in.
+#[inline]
+pub fn wants_module_hierarchies() -> bool {
+    Gate::load().wants_module_hierarchies()
+}
+
 /// Returns whether a window is open, paused or not.
 #[inline]
 pub fn is_profiling() -> bool {
@@ -240,6 +246,20 @@ impl OpenScope {
     pub fn set_record_function(&self, number: u32) {
         if number != 0 {
             local::push_side_record(Gate::load(), Record::function(self.start, number));
+        }
+    }
+
+    /// Sets the calls of `TorchScript` modules that this scope runs in; an empty text means none.
+    /// Call this on the thread that the scope was opened on.
+    #[cold]
+    pub fn set_module_hierarchy(&self, text: &str) {
+        let gate = Gate::load();
+        if text.is_empty() || gate.epoch() != self.epoch {
+            return;
+        }
+        let name = Name::of_recording(text, NameKind::Annotation, self.epoch);
+        if !name.is_refused() {
+            local::push_side_record(gate, Record::hierarchy(self.start, name.raw()));
         }
     }
 

@@ -86,6 +86,7 @@ impl Session {
             keep_memory: self.options.memory,
             keep_results: self.options.results,
             keep_overloads: self.options.overloads,
+            keep_hierarchies: self.options.module_hierarchies,
             keep_calls: self.options.calls,
             threads: taken.threads,
             samples: taken.samples,

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from mindprof import _core
 from mindprof._frameworks.plain_thread import PlainThread
+from mindprof._frameworks.torch_names import can_hide_slot
 from mindprof._results.logger import inform
 from mindprof._settings.activity import DEVICE_NAMES
 
@@ -174,6 +175,9 @@ def _name_for_event_tree(torch: ModuleType) -> None:
 def _try_memory(torch: ModuleType) -> bool:
     """Returns whether torch reports an allocation to the observer."""
     empty, kind = torch.empty, torch.uint8
+    if not can_hide_slot(torch):
+        inform("torch's memory is not recorded: its functions cannot be interposed in")
+        return False
     try:
         _core.check_torch_memory(
             _CHECKED_BYTES, lambda: empty(_CHECKED_BYTES, dtype=kind, device="cpu")

@@ -112,8 +112,7 @@ def _forget() -> None:
     if torch is not None and _collections:
         tell_torch(torch, is_profiling=False)
     give_kineto_back()
-    own = _told, fast_ranges.REPLACEMENT, optimizer_watch.REPLACEMENT
-    for replacement in (*own, *torch_names.REPLACEMENTS.values()):
+    for replacement in (_told, fast_ranges.REPLACEMENT, optimizer_watch.REPLACEMENT):
         replacement.undo()
 
 

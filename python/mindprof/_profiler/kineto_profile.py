@@ -176,11 +176,13 @@ class _KinetoProfile(SharedResults):
         """
         if self.execution_trace_observer:
             self.execution_trace_observer.start()
-        self._initialized("starting trace")._start_trace()
+        profiler = self._initialized("starting trace")
+        # Before the recording starts, which would contain these calls.
+        self._distributed_info = trace_metadata.distributed()
+        profiler._start_trace()
         for flag in FLAGS:
             if getattr(self, flag):
                 self.add_metadata_json(flag, "1")
-        self._distributed_info = trace_metadata.distributed()
         if self._distributed_info is not None:
             self.add_metadata_json(_DISTRIBUTED, self._distributed_info)
         for key, value in self.preset_metadata.items():
@@ -194,8 +196,9 @@ class _KinetoProfile(SharedResults):
         """
         if self.execution_trace_observer:
             self.execution_trace_observer.stop()
-        self._update_distributed_info()
         self._has_new_results = self._initialized("stopping trace")._stop_trace()
+        # After the recording has stopped, which would contain these calls.
+        self._update_distributed_info()
 
     def _update_distributed_info(self) -> None:
         """Updates the metadata about ranks from the current process groups.

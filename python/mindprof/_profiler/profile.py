@@ -118,6 +118,8 @@ class profile(_KinetoProfile):
         self.current_action = checked(self.schedule(0))
         # The action of the schedule, even if a device that stopped early overrules it.
         self._prev_schedule_action = self.current_action
+        # Read now, because a step is a part of the recording.
+        self._reports_steps = bool(os.environ.get("KINETO_USE_DAEMON", ""))
         program_step_tracker().init_step_count(PROFILER_STEP_NAME)
 
     @property
@@ -177,7 +179,7 @@ class profile(_KinetoProfile):
         if self._stays_stopped(before, scheduled_before):
             self.current_action = ProfilerAction.DEVICE_STOPPED
         self._transit_action(before, self.current_action)
-        if os.environ.get("KINETO_USE_DAEMON", ""):
+        if self._reports_steps:
             program_step_tracker().increment_step(PROFILER_STEP_NAME)
         self._open_step()
 

@@ -25,8 +25,9 @@ class ProfilerAction(Enum):
     def __eq__(self, other: object) -> bool:
         return other is self or (is_of_torch(other, "ProfilerAction") and self.name == other.name)  # type: ignore[attr-defined]
 
-    # Hashes by name, like torch's members.
-    __hash__ = Enum.__hash__
+    def __hash__(self) -> int:
+        # By name, like torch's members. The method of `Enum` would appear in recorded stacks.
+        return hash(self._name_)
 
 
 Schedule = Callable[[int], ProfilerAction]

@@ -64,7 +64,7 @@ impl<'a> Appender<'a> {
         numbers.apply(&mut links);
         let thread = |thread| ForwardThread::At(tables.thread(thread));
         links.map_forward_threads(|forward| forward.map(thread));
-        links.map_overloads(|overload| tables.string(overload));
+        links.map_strings(|string| tables.string(string));
         whole.links.append(events, links, count);
         whole.memory.extend(part.memory.iter().map(|mut record| {
             record.time = record.time.saturating_add(later);
@@ -142,7 +142,7 @@ impl Tables {
         found.unwrap_or(StackId::from_raw(u32::MAX))
     }
 
-    /// Translates the string of an overload. An invalid id means none.
+    /// Translates a string of links. An invalid id means none.
     fn string(&self, text: StringId) -> StringId {
         let found = self.strings.get(text.index()).copied();
         found.unwrap_or(StringTable::EMPTY)

@@ -13,6 +13,7 @@ pub struct LinkColumns {
     record_function: Numbers,
     forward: Numbers,
     overload: Numbers,
+    hierarchy: Numbers,
 }
 
 impl LinkColumns {
@@ -26,13 +27,19 @@ impl LinkColumns {
         !self.overload.is_empty()
     }
 
-    fn columns(&self) -> [&Numbers; 5] {
+    /// Returns whether the calls of modules that some operator ran in are known.
+    pub fn has_module_hierarchies(&self) -> bool {
+        !self.hierarchy.is_empty()
+    }
+
+    fn columns(&self) -> [&Numbers; 6] {
         [
             &self.external,
             &self.correlation,
             &self.record_function,
             &self.forward,
             &self.overload,
+            &self.hierarchy,
         ]
     }
 
@@ -45,6 +52,7 @@ impl LinkColumns {
             record_function: self.record_function.at(index),
             forward: self.forward.at(index),
             overload: self.overload.at(index),
+            hierarchy: self.hierarchy.at(index),
         }
     }
 
@@ -56,6 +64,7 @@ impl LinkColumns {
         self.record_function.set(index, links.record_function);
         self.forward.set(index, links.forward);
         self.overload.set(index, links.overload);
+        self.hierarchy.set(index, links.hierarchy);
     }
 
     /// Appends the links of `count` more events, the first of which is the event at `index`.
@@ -85,9 +94,11 @@ impl LinkColumns {
         (self.forward).map(|forward| map(ForwardThread::from_raw(forward)).to_raw());
     }
 
-    /// Translates the strings that name overloads.
-    pub(crate) fn map_overloads(&mut self, map: impl Fn(StringId) -> StringId) {
-        (self.overload).map(|overload| map(StringId::from_raw(overload)).to_raw());
+    /// Translates the strings that name overloads and calls of modules.
+    pub(crate) fn map_strings(&mut self, map: impl Fn(StringId) -> StringId) {
+        for column in [&mut self.overload, &mut self.hierarchy] {
+            column.map(|string| map(StringId::from_raw(string)).to_raw());
+        }
     }
 
     /// Replaces all external and correlation ids; zero has to stay zero.
@@ -110,6 +121,7 @@ impl LinkColumns {
             record_function: self.record_function.reordered(order),
             forward: self.forward.reordered(order),
             overload: self.overload.reordered(order),
+            hierarchy: self.hierarchy.reordered(order),
         }
     }
 }

@@ -33,6 +33,14 @@ static KEPT: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
 /// longer one is tried before its own prefix.
 static ROOTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
+/// The folder of mindprof's own package with a trailing separator, or empty if it is unknown.
+static OWN_FOLDER: Mutex<String> = Mutex::new(String::new());
+
+/// Sets the folder of mindprof's own package, whose functions are left out of recordings.
+pub(super) fn set_own_folder(folder: String) {
+    *lock(&OWN_FOLDER) = folder;
+}
+
 /// Sets the prefixes that are removed from the names of source files.
 pub(super) fn set_roots(mut roots: Vec<String>) {
     roots.sort_unstable_by(|a, b| b.cmp(a));
@@ -59,6 +67,8 @@ pub(super) struct Function {
     pub(super) calls_module: bool,
     /// Whether it is registered as a function that optimizers call at each step.
     pub(super) is_step: bool,
+    /// Whether it is a function of mindprof's own.
+    pub(super) is_own: bool,
 }
 
 /// A C function, as calls of it are recorded.
@@ -105,6 +115,7 @@ impl Names {
             name: place_name(&texts, first_line(code)),
             calls_module: modules::are_called_by(code),
             is_step: modules::is_step(code),
+            is_own: is_own(code),
         };
         lock(&KEPT).push(code.clone().unbind());
         self.functions.insert(code.as_ptr() as usize, function);
@@ -168,6 +179,12 @@ impl Names {
     }
 }
 
+/// Returns whether a code object is of mindprof's own package.
+fn is_own(code: &Bound<'_, PyAny>) -> bool {
+    let own = lock(&OWN_FOLDER);
+    !own.is_empty() && file_of(code).starts_with(own.as_str())
+}
+
 /// Returns the name of a function as text: `file.py(10): function`.
 pub(super) fn function_text(code: &Bound<'_, PyAny>) -> String {
     let (file, function) = texts_of(code);
@@ -186,24 +203,29 @@ fn place_name((file, function): &(String, String), line: c_int) -> Name {
 
 /// Returns the shortened file name and the name of a function.
 fn texts_of(code: &Bound<'_, PyAny>) -> (String, String) {
-    let text = |attribute| {
-        let value: Option<Bound<'_, PyAny>> = code.getattr(attribute).ok();
-        // Not with `str`, which runs signal handlers: their exceptions would be lost here.
-        let value = value.and_then(|value| {
-            Some(
-                value
-                    .cast::<PyString>()
-                    .ok()?
-                    .to_string_lossy()
-                    .into_owned(),
-            )
-        });
-        value.unwrap_or_else(|| String::from("?"))
-    };
     let names = CallNames::get(code.py());
-    let file = text(names.code_file.bind(code.py()));
-    let function = text(names.code_name.bind(code.py()));
-    (shortened(&file), function)
+    let function = text_of(code, names.code_name.bind(code.py()));
+    (shortened(&file_of(code)), function)
+}
+
+/// Returns the file of a function.
+fn file_of(code: &Bound<'_, PyAny>) -> String {
+    text_of(code, CallNames::get(code.py()).code_file.bind(code.py()))
+}
+
+fn text_of(code: &Bound<'_, PyAny>, attribute: &Bound<'_, PyString>) -> String {
+    let value: Option<Bound<'_, PyAny>> = code.getattr(attribute).ok();
+    // Not with `str`, which runs signal handlers: their exceptions would be lost here.
+    let value = value.and_then(|value| {
+        Some(
+            value
+                .cast::<PyString>()
+                .ok()?
+                .to_string_lossy()
+                .into_owned(),
+        )
+    });
+    value.unwrap_or_else(|| String::from("?"))
 }
 
 fn shortened(file: &str) -> String {

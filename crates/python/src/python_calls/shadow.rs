@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 
 use super::detached::DetachedFrame;
 use super::interpreter::Frame;
-use super::names::Names;
+use super::names::{Function, Names};
 use super::parked::{Parked, greenlets_were_seen};
 use super::thread_state::{HookOwner, ThreadState};
 use super::{Key, Owner, deepest, modules, on_event};
@@ -54,6 +54,20 @@ enum Kind {
     Function,
     Module,
     Native,
+    /// A function of mindprof's own. It is followed, but is neither an event nor in stacks.
+    Own,
+}
+
+impl Kind {
+    const fn of(function: Function, module: Option<Name>) -> Self {
+        if module.is_some() {
+            Self::Module
+        } else if function.is_own {
+            Self::Own
+        } else {
+            Self::Function
+        }
+    }
 }
 
 /// A call that has not returned.
@@ -83,6 +97,13 @@ impl Call {
     #[inline]
     fn is_of(&self, frame: Frame<'_>) -> bool {
         self.frame == frame.identity() && self.code == frame.code().as_ptr() as usize
+    }
+
+    /// Begins the event of the call, unless the call is mindprof's own.
+    fn begin_event(&mut self) {
+        if self.kind != Kind::Own {
+            self.scope = open_call(self.name, self.callers);
+        }
     }
 
     fn close(mut self) {
@@ -150,14 +171,15 @@ impl Shadow {
         let call = self.calls.last_mut()?;
         let instruction = match call.kind {
             Kind::Function => frame.instruction()?,
-            Kind::Module | Kind::Native => 0,
+            Kind::Module | Kind::Native | Kind::Own => 0,
         };
         if call.instruction != instruction {
             let name = match call.kind {
-                Kind::Function => self.names.detached_place(instruction, frame)?,
-                Kind::Module | Kind::Native => call.name,
+                Kind::Function => Some(self.names.detached_place(instruction, frame)?),
+                Kind::Module | Kind::Native => Some(call.name),
+                Kind::Own => None,
             };
-            call.inside = call.callers.push(name);
+            call.inside = name.map_or(call.callers, |name| call.callers.push(name));
             call.instruction = instruction;
         }
         Some(call.inside)
@@ -185,20 +207,18 @@ impl Shadow {
             .calls_module
             .then(|| modules::name(frame))
             .flatten();
-        self.calls.push(Call {
-            kind: if module.is_some() {
-                Kind::Module
-            } else {
-                Kind::Function
-            },
+        let mut call = Call {
+            kind: Kind::of(function, module),
             frame: frame.identity(),
             code: code.as_ptr() as usize,
             name: module.unwrap_or(function.name),
             callers,
-            scope: open_call(module.unwrap_or(function.name), callers),
+            scope: None,
             instruction: NOWHERE,
             inside: Stack::NONE,
-        });
+        };
+        call.begin_event();
+        self.calls.push(call);
         if function.is_step {
             modules::note_step(frame);
         }
@@ -239,6 +259,9 @@ impl Shadow {
             return;
         }
         let callers = self.stack_at(frame);
+        if self.calls.last().is_some_and(|call| call.kind == Kind::Own) {
+            return;
+        }
         if native.is_switch {
             // Its return may not be reported, so the event ends at once.
             let _ = open_call(native.name, callers).map(OpenScope::close);
@@ -313,7 +336,7 @@ impl Shadow {
                 .calls
                 .last()
                 .map_or(Stack::NONE, |call| match call.kind {
-                    Kind::Native => call.callers,
+                    Kind::Native | Kind::Own => call.callers,
                     Kind::Function | Kind::Module => call.inside,
                 });
         }
@@ -417,14 +440,15 @@ impl Shadow {
         };
         let instruction = match call.kind {
             Kind::Function => frame.instruction(),
-            Kind::Module | Kind::Native => 0,
+            Kind::Module | Kind::Native | Kind::Own => 0,
         };
         if call.instruction != instruction {
             let name = match call.kind {
-                Kind::Function => self.names.place(call.code, instruction, frame),
-                Kind::Module | Kind::Native => call.name,
+                Kind::Function => Some(self.names.place(call.code, instruction, frame)),
+                Kind::Module | Kind::Native => Some(call.name),
+                Kind::Own => None,
             };
-            call.inside = call.callers.push(name);
+            call.inside = name.map_or(call.callers, |name| call.callers.push(name));
             call.instruction = instruction;
         }
         call.inside
@@ -482,9 +506,7 @@ impl Shadow {
         resumed.truncate(position + 1);
         self.end_events();
         self.parked.add(std::mem::replace(&mut self.calls, resumed));
-        for call in &mut self.calls {
-            call.scope = open_call(call.name, call.callers);
-        }
+        self.calls.iter_mut().for_each(Call::begin_event);
         Some(())
     }
 
@@ -510,23 +532,21 @@ impl Shadow {
             .then(|| modules::name(frame))
             .flatten();
         let name = module.unwrap_or_else(|| self.names.place(code, frame.instruction(), frame));
-        self.calls.push(Call {
-            kind: if module.is_some() {
-                Kind::Module
-            } else {
-                Kind::Function
-            },
+        let mut call = Call {
+            kind: Kind::of(function, module),
             frame: frame.identity(),
             code,
             name,
             callers,
-            scope: match recorded {
-                Recorded::Yes => open_call(name, callers),
-                Recorded::No => None,
-            },
+            scope: None,
             instruction: NOWHERE,
             inside: Stack::NONE,
-        });
+        };
+        match recorded {
+            Recorded::Yes => call.begin_event(),
+            Recorded::No => {}
+        }
+        self.calls.push(call);
     }
 
     fn is_full(&self) -> bool {

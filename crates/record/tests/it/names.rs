@@ -3,8 +3,10 @@
 
 use std::fs;
 
-use mindprof_model::{Flags, LossCause, Profile};
-use mindprof_record::{NameKind, Options, Session, Site, open_range, scope};
+use mindprof_model::{EventId, Flags, Links, LossCause, Profile};
+use mindprof_record::{
+    Name, NameKind, Options, Session, Site, open, open_range, scope, wants_module_hierarchies,
+};
 use proptest::prelude::*;
 
 use super::{names, record};
@@ -143,4 +145,63 @@ proptest! {
         let texts: usize = names(&profile).iter().map(|name| name.len()).sum();
         prop_assert!(texts + 32 * kept <= budget_bytes);
     }
+}
+
+/// ```text
+/// outer   |-----------------|    in modules
+///  inner     |------|            in modules, one deeper
+/// other                      |--| in none
+/// ```
+#[test]
+fn the_modules_of_an_operator_are_kept_for_those_who_ask() {
+    let name = |text| Name::intern(text, NameKind::Operator);
+    let asking = Session::start(Options {
+        module_hierarchies: true,
+        ..Options::default()
+    });
+    let other = Session::start(Options::default());
+    assert!(wants_module_hierarchies());
+    let outer = open(name("outer")).expect("a window is open");
+    outer.set_module_hierarchy("TOP(C)::forward.");
+    let inner = open(name("inner")).expect("a window is open");
+    inner.set_module_hierarchy("TOP(C)::forward.A0(A)::forward.");
+    inner.close();
+    outer.close();
+    let last = open(name("other")).expect("a window is open");
+    last.set_module_hierarchy("");
+    last.close();
+    let found = |session: Session| {
+        let profile = session.stop().assemble();
+        let ids = (0..profile.events().len() as u32).map(EventId::from_raw);
+        let texts = ids.map(|id| profile.module_hierarchy(id).map(str::to_owned));
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(found(other), [None, None, None]);
+    assert_eq!(
+        found(asking)
+            .iter()
+            .map(Option::as_deref)
+            .collect::<Vec<_>>(),
+        [
+            Some("TOP(C)::forward."),
+            Some("TOP(C)::forward.A0(A)::forward."),
+            None
+        ]
+    );
+}
+
+#[test]
+fn numbers_of_events_go_on_from_one_recording_to_the_next() {
+    let name = Name::intern("op", NameKind::Operator);
+    let numbers = [2, 3].map(|count| {
+        let session = Session::start(Options::default());
+        for _ in 0..count {
+            open(name).expect("a window is open").close();
+        }
+        let profile = session.stop().assemble();
+        let ids = (0..count).map(EventId::from_raw);
+        ids.map(|id| profile.scope_number(id, &Links::default()))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(numbers, [vec![1, 2], vec![3, 4, 5]]);
 }

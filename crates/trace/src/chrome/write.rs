@@ -272,11 +272,7 @@ impl<'a> Writer<'a> {
     /// Writes the arguments of operators and annotations, each followed by a comma.
     fn push_scope_arguments(&mut self, id: EventId, event: &Event, passthrough: EventPassthrough) {
         let links = self.profile.links(id).unwrap_or_default();
-        let external = if links.external == 0 {
-            id.to_raw() + 1
-        } else {
-            links.external
-        };
+        let external = self.profile.scope_number(id, &links);
         self.text.push(",\"args\":{");
         if !passthrough.keys.contains(ArgumentKey::External) {
             self.text.push_argument("External id", external);
@@ -299,6 +295,11 @@ impl<'a> Writer<'a> {
             let forward_thread = self.thread_numbers.forward_number(forward);
             self.text.push_argument("Sequence number", sequence);
             self.text.push_argument("Fwd thread id", forward_thread);
+        }
+        if let Some(hierarchy) = self.profile.module_hierarchy(id) {
+            self.text.push("\"Module Hierarchy\":");
+            self.text.push(&json_string(hierarchy));
+            self.text.push(",");
         }
         if event.flags.contains(Flags::ASYNC) {
             self.text.push("\"Async\":true,");

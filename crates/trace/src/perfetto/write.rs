@@ -174,13 +174,13 @@ fn write_slices(
     Ok(())
 }
 
-/// Returns the links of an event. A scope without a correlation id gets its index, as in Chrome
-/// traces.
+/// Returns the links of an event. A scope without an external id gets its number, as in
+/// Chrome traces.
 fn links_of(profile: &Profile, id: EventId, event: &Event) -> Links {
     let mut links = profile.links(id).unwrap_or_default();
     let is_scope = matches!(event.category, Category::Operator | Category::Annotation);
-    if is_scope && links.external == 0 {
-        links.external = id.to_raw() + 1;
+    if is_scope {
+        links.external = profile.scope_number(id, &links);
     }
     links
 }
