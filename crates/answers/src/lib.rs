@@ -32,7 +32,7 @@ mod verdict;
 mod waits;
 mod work;
 
-pub use completeness::{Completeness, Extra};
+pub use completeness::{Completeness, EventKind, Extra, KindLoss};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};

@@ -171,6 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--sort",
+        "--sort-by",
         choices=sorted(_core.sort_keys()),
         default="self_cpu_time_total",
         metavar="KEY",
@@ -178,6 +179,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--limit",
+        "--row-limit",
         type=_count,
         default=15,
         metavar="ROWS",
