@@ -305,7 +305,7 @@ def _name(profile: Comparable, otherwise: str) -> str:
 
 
 def _share(limit: float | str) -> float:
-    """Returns the limit of a verdict as a fraction, or raises an error that says what is expected.
+    """Returns the limit of a verdict as a fraction, or raises an error with the expected form.
 
     Args:
         limit: A fraction, or a percentage as a string with a percent sign.

@@ -206,8 +206,7 @@ def test_a_verdict_refuses_what_compares_nothing(
     assert str(unnamed).startswith(f"the second profile {reason}")
     first_line = f"\nnote: B {reason.removesuffix(' the first')}"
     assert first_line in str(found)
-    (note,) = json.loads(found.to_json())["notes"]
-    assert note["side"] == "after"
+    assert json.loads(found.to_json())["notes"][0]["side"] == "after"
     accepted = found.verdict(0.05, allow_incomplete=True)
     assert accepted.outcome == ("within" if is_incomplete else "refused")
     told = [warning.startswith(f"{after} {reason}") for warning in accepted.warnings]
@@ -239,7 +238,7 @@ def test_a_verdict_checks_its_limit() -> None:
     for limit in (-0.1, float("nan")):
         with pytest.raises(ValueError, match="fail_over must be zero or more, got"):
             found.verdict(limit)
-    for limit, error, text in [
+    refused: list[tuple[Any, type[Exception], str]] = [
         (float("inf"), ValueError, "fail_over must be finite, got inf"),
         ("inf%", ValueError, "fail_over must be finite"),
         ("-5%", ValueError, "fail_over must be zero or more, got -5%"),
@@ -247,9 +246,10 @@ def test_a_verdict_checks_its_limit() -> None:
         ("five%", ValueError, "a percentage such as"),
         (None, TypeError, "a fraction such as 0.05, .* got NoneType"),
         (True, TypeError, "a fraction such as 0.05, .* got True"),
-    ]:
+    ]
+    for given, error, text in refused:
         with pytest.raises(error, match=text):
-            found.verdict(limit)  # type: ignore[arg-type]
+            found.verdict(given)
     with pytest.raises(ValueError, match="fail_on should be one of: total, row"):
         found.verdict(0, fail_on="rows")  # type: ignore[arg-type]
 
