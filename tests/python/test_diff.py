@@ -247,9 +247,9 @@ def test_a_verdict_checks_its_limit() -> None:
         (None, TypeError, "a fraction such as 0.05, .* got NoneType"),
         (True, TypeError, "a fraction such as 0.05, .* got True"),
     ]
-    for given, error, text in refused:
+    for value, error, text in refused:
         with pytest.raises(error, match=text):
-            found.verdict(given)
+            found.verdict(value)
     with pytest.raises(ValueError, match="fail_on should be one of: total, row"):
         found.verdict(0, fail_on="rows")  # type: ignore[arg-type]
 
