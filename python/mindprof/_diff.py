@@ -6,7 +6,9 @@ this module presents the result.
 
 from __future__ import annotations
 
+import math
 import os
+import warnings
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
@@ -108,7 +110,8 @@ class DiffVerdict:
     growth: float | None
     """The growth of what grew most: 0.05 for five percent; `None` if refused."""
     warnings: tuple[str, ...] = ()
-    """Differences other than speed that the times may be due to, such as shapes on one side."""
+    """Differences other than speed that the times may be due to, such as shapes on one side, and a
+    limit that may be meant as a percentage."""
 
     def __bool__(self) -> bool:
         return self.outcome == "within"
@@ -157,7 +160,7 @@ class ProfileDiff:
 
     def verdict(
         self,
-        fail_over: float,
+        fail_over: float | str,
         *,
         fail_on: Literal["total", "row"] = "total",
         allow_incomplete: bool = False,
@@ -168,14 +171,17 @@ class ProfileDiff:
         the program was, so a gate must not pass it.
 
         Args:
-            fail_over: The growth that is still accepted: 0.05 for five percent.
+            fail_over: The growth that is still accepted: 0.05 or `"5%"` for five percent. A number
+                of 1 or more causes a `UserWarning`, because it may be meant as a percentage.
             fail_on: Judge the profile as a whole (`total`), or each row, whose growth is a share of
                 the whole of the first profile (`row`).
             allow_incomplete: Judge profiles with lost events, of damaged or cut traces, and with
-                fewer steps or ranks than the first; `warnings` of the verdict name them.
+                fewer steps, ranks or devices than the first; `warnings` of the verdict name them.
 
         Raises:
-            ValueError: `fail_over` is negative or not a number, or `fail_on` does not exist.
+            TypeError: `fail_over` is neither a number nor a string.
+            ValueError: `fail_over` is negative, infinite, not a number or a string without a
+                percent sign, or `fail_on` does not exist.
 
         Example:
             >>> import mindprof
@@ -184,11 +190,12 @@ class ProfileDiff:
             ...         pass
             >>> assert mindprof.diff(prof, prof).verdict(0.05)
         """
-        if not fail_over >= 0:
-            raise ValueError(f"fail_over must be zero or more, got {fail_over}")
-        found = self._found.verdict(fail_over, fail_on, allow_incomplete)
-        outcome, reason, growth, doubts = found
-        reason = reason or "nothing grew beyond the limit"
+        share = _share(fail_over)
+        outcome, reason, growth, doubts = self._found.verdict(share, fail_on, allow_incomplete)
+        doubt = None if isinstance(fail_over, str) else _doubt(share)
+        if doubt is not None and outcome != "refused":
+            warnings.warn(doubt, UserWarning, stacklevel=2)
+            doubts = [doubt, *doubts]
         return DiffVerdict(outcome, reason, growth, tuple(doubts))
 
     def worst(self) -> DiffRow | None:
@@ -203,6 +210,9 @@ class ProfileDiff:
         max_shapes_column_width: int | None = 40,
     ) -> str:
         """Returns the changed rows as a text table with the totals below.
+
+        Lines that begin with `note:` follow for each fact that makes the comparison unfair, such as
+        lost events. The columns of the first profile are `A`, those of the second are `B`.
 
         Args:
             row_limit: The maximum number of rows; all if negative.
@@ -280,8 +290,54 @@ def diff(
             by_shapes=by_shapes,
             include_python_functions=include_python_functions,
             measure=measure,
+            names=(_name(before, "the first profile"), _name(after, "the second profile")),
         )
     )
+
+
+def _name(profile: Comparable, otherwise: str) -> str:
+    """Returns the path of a profile that comes from a file, for sentences about it."""
+    if isinstance(profile, (str, os.PathLike)):
+        return os.fspath(profile)
+    path = profile.path if isinstance(profile, _load.LoadedProfile) else "<"
+    # A trace that was read from bytes or an unnamed stream has a description for a path.
+    return otherwise if path.startswith("<") else path
+
+
+def _share(limit: float | str) -> float:
+    """Returns the limit of a verdict as a fraction, or raises an error with the expected form.
+
+    Args:
+        limit: A fraction, or a percentage as a string with a percent sign.
+    """
+    wanted = 'a fraction such as 0.05, or a percentage such as "5%"'
+    if isinstance(limit, bool):
+        raise TypeError(f"fail_over must be {wanted}, got {limit}")
+    try:
+        share = _percentage(limit) if isinstance(limit, str) else float(limit)
+    except ValueError:
+        raise ValueError(f"fail_over must be {wanted}, got {limit!r}") from None
+    except TypeError:
+        raise TypeError(f"fail_over must be {wanted}, got {type(limit).__name__}") from None
+    if not share >= 0:
+        raise ValueError(f"fail_over must be zero or more, got {limit}")
+    if math.isinf(share):
+        raise ValueError(f"fail_over must be finite, got {limit}: nothing would exceed it")
+    return share
+
+
+def _percentage(text: str) -> float:
+    number = text.strip()
+    if not number.endswith("%"):
+        raise ValueError(text)
+    return float(number[:-1]) / 100
+
+
+def _doubt(share: float) -> str | None:
+    """Returns a warning if a fraction looks like a percentage."""
+    if share < 1:
+        return None
+    return f"the limit is {share * 100:g}%; pass {share / 100:g} if you meant {share:g}%"
 
 
 def _recording(profile: Comparable) -> _core.Profile:

@@ -166,19 +166,22 @@ def test_a_verdict_is_that_of_the_program(tmp_path: Path) -> None:
         )
         assert done.returncode == code, done.stderr
         if not verdict:
-            # The program names the file where Python names the side.
-            assert (
-                str(verdict).removeprefix("the first profile ").removeprefix("the second profile ")
-                in done.stderr
-            )
+            sentence = str(verdict)
+            for path in (first, second):
+                # The program writes a colon after the path.
+                sentence = sentence.removeprefix(f"{path} ")
+            assert sentence in done.stderr
+        else:
+            assert f"{verdict}\n" == done.stderr
 
 
 @pytest.mark.parametrize(
     ("events", "facts", "reason", "is_incomplete"),
     [
-        ({}, {"mindprof": {"lost": {"budget": 24}}}, "lost 24 events, 96.0% of all", True),
+        ({}, {"mindprof": {"lost": {"budget": 24}}}, "lost 24 events, up to 96.0%", True),
         ({}, {"mindprof_slim": {"events": 9, "kept": 1, "clipped": 0}}, "was cut by", True),
         ({}, {"mindprof_damage": {"cuts": 1, "altered": 0}}, "is damaged or cut off", True),
+        ({}, {"mindprof": {"lost": {"future": 9}}}, "has a note of loss", True),
         ({"ph": "i"}, {}, "has no operators, ranges or device work", False),
         ({"cat": "cuda_sync"}, {}, "has no operators, ranges or device work", False),
         ({"dur": 0}, {}, "has no event with a duration", False),
@@ -192,15 +195,23 @@ def test_a_verdict_refuses_what_compares_nothing(
     event = {"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
     before.write_text(json.dumps({"traceEvents": [event]}))
     after.write_text(json.dumps({"traceEvents": [event | events], **facts}))
-    found = mindprof.diff(before, after)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mindprof.RepairWarning)
+        found = mindprof.diff(before, after)
+        loaded = mindprof.load(after)
+        unnamed = mindprof.diff(before, mindprof.load(after.read_bytes())).verdict(0.05)
     verdict = found.verdict(0.05)
     assert (verdict.outcome, bool(verdict), verdict.growth) == ("refused", False, None)
-    assert str(verdict).startswith(f"the second profile {reason}")
+    assert str(verdict).startswith(f"{after} {reason}")
+    assert str(unnamed).startswith(f"the second profile {reason}")
+    first_line = f"\nnote: B {reason.removesuffix(' the first')}"
+    assert first_line in str(found)
+    assert json.loads(found.to_json())["notes"][0]["side"] == "after"
     accepted = found.verdict(0.05, allow_incomplete=True)
     assert accepted.outcome == ("within" if is_incomplete else "refused")
-    told = [warning.startswith(f"the second profile {reason}") for warning in accepted.warnings]
+    told = [warning.startswith(f"{after} {reason}") for warning in accepted.warnings]
     assert told == [True] * is_incomplete
-    again = pickle.loads(pickle.dumps(mindprof.load(after)))
+    again = pickle.loads(pickle.dumps(loaded))
     assert mindprof.diff(before, again).verdict(0.05) == verdict
 
 
@@ -214,8 +225,8 @@ def test_a_recording_that_lost_most_of_its_events_is_refused() -> None:
 
     whole, little = record(1 << 20), record(320)
     assert little.lost_events > 50
-    assert mindprof.diff(whole, whole).verdict(10)
-    assert mindprof.diff(whole, little).verdict(10).outcome == "refused"
+    assert mindprof.diff(whole, whole).verdict("1000%")
+    assert mindprof.diff(whole, little).verdict("1000%").outcome == "refused"
 
 
 def test_a_verdict_checks_its_limit() -> None:
@@ -227,8 +238,76 @@ def test_a_verdict_checks_its_limit() -> None:
     for limit in (-0.1, float("nan")):
         with pytest.raises(ValueError, match="fail_over must be zero or more, got"):
             found.verdict(limit)
+    refused: list[tuple[Any, type[Exception], str]] = [
+        (float("inf"), ValueError, "fail_over must be finite, got inf"),
+        ("inf%", ValueError, "fail_over must be finite"),
+        ("-5%", ValueError, "fail_over must be zero or more, got -5%"),
+        ("5", ValueError, "a fraction such as 0.05, or a percentage such as \"5%\", got '5'"),
+        ("five%", ValueError, "a percentage such as"),
+        (None, TypeError, "a fraction such as 0.05, .* got NoneType"),
+        (True, TypeError, "a fraction such as 0.05, .* got True"),
+    ]
+    for value, error, text in refused:
+        with pytest.raises(error, match=text):
+            found.verdict(value)
     with pytest.raises(ValueError, match="fail_on should be one of: total, row"):
         found.verdict(0, fail_on="rows")  # type: ignore[arg-type]
+
+
+def test_a_limit_of_one_or_more_may_be_meant_as_a_percentage(tmp_path: Path) -> None:
+    before = write(tmp_path / "before.json", [("aten::mm", 100)])
+    after = write(tmp_path / "after.json", [("aten::mm", 110)])
+    found = mindprof.diff(before, after)
+    doubt = "the limit is 500%; pass 0.05 if you meant 5%"
+    with pytest.warns(UserWarning, match=doubt):
+        verdict = found.verdict(5)
+    assert (verdict.outcome, verdict.warnings) == ("within", (doubt,))
+    assert str(verdict) == "CPU time grew by 10.0%, within 500%"
+    by_sign = found.verdict("5%")
+    assert (by_sign.outcome, by_sign.warnings) == ("exceeded", ())
+    assert by_sign == found.verdict(0.05)
+    assert found.verdict("500%").warnings == ()
+
+
+def test_a_verdict_divides_losses_by_the_kind_that_was_lost(tmp_path: Path) -> None:
+    def trace(name: str, operators: int, other: list[dict[str, Any]], lost: dict[str, int]) -> Path:
+        operator = {"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 1, "tid": 1, "dur": 10}
+        events = [operator | {"ts": 100 * start} for start in range(operators)] + other
+        path = tmp_path / name
+        path.write_text(json.dumps({"traceEvents": events, "mindprof": {"lost": lost}}))
+        return path
+
+    call = {"ph": "X", "cat": "python_function", "name": "f", "pid": 1, "tid": 2, "dur": 1}
+    calls = [call | {"ts": 10 * start} for start in range(2000)]
+    argument = {"Device Type": 0, "Device Id": -1, "Addr": 1, "Bytes": 64, "Total Allocated": 64}
+    record = {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1}
+    memory = [record | {"tid": 1, "ts": start, "args": argument} for start in range(2000)]
+    for other in (calls, memory):
+        before = trace("before.json", 100, other, {})
+        after = trace("after.json", 10, other, {"budget": 10})
+        verdict = mindprof.diff(before, after).verdict(0.05)
+        assert verdict.outcome == "refused"
+        assert "lost 10 events, up to 50.0% of its CPU events" in str(verdict)
+
+
+def test_a_profile_with_fewer_devices_is_refused(tmp_path: Path) -> None:
+    def trace(name: str, devices: int) -> Path:
+        operator = {"ph": "X", "cat": "cpu_op", "name": "mm", "pid": 99, "tid": 1, "dur": 10}
+        kernel = {"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": 50, "dur": 10}
+        events = [operator | {"ts": 0}]
+        for device in range(devices):
+            place = {"device": device, "stream": 7, "correlation": device + 1}
+            events.append(kernel | {"pid": device, "args": place})
+        path = tmp_path / name
+        path.write_text(json.dumps({"traceEvents": events}))
+        return path
+
+    before, after = trace("before.json", 4), trace("after.json", 1)
+    found = mindprof.diff(before, after)
+    assert "has work of 1 CUDA device, but the first has 4" in str(found.verdict(0.05))
+    assert found.verdict(0.05, allow_incomplete=True)
+    assert "\nnote: B has work of 1 CUDA device, but A has 4\n" in found.table()
+    assert mindprof.diff(before, before).verdict(0)
 
 
 def test_what_changed_follows_the_measure(tmp_path: Path) -> None:

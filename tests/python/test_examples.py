@@ -17,7 +17,7 @@ EXPECTED: dict[str, tuple[str, list[str], int]] = {
     "slow_step": ("aten::addmm", ["slow_step.json.gz"], 0),
     "memory": ("CPU Mem", ["memory.html", "memory.json.gz"], 0),
     "what_changed": (
-        "98 events before, 140 after. It grew by 43%",
+        "98 events before, 140 after: the number of events grew by 42.9%, more than 5%",
         ["before.json", "after.json"],
         1,
     ),

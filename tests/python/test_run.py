@@ -791,6 +791,8 @@ def test_an_import_that_fails_is_the_programs_own(folder: Path) -> None:
         (["--active", "0", "broken.py"], "argument --active: 0 steps record nothing"),
         (["--limit"], "expected one argument"),
         (["--limit", "few", "broken.py"], "'few' is not a number"),
+        (["--row-limit", "few", "broken.py"], "'few' is not a number"),
+        (["--sort-by", "colour", "broken.py"], "invalid choice: 'colour'"),
         (["--budget", "1 MB", "broken.py"], "'1 MB' is not a size"),
         (["--nonsense", "broken.py"], "unrecognized arguments: --nonsense"),
         (["--out", "fine.py/x", "fine.py"], "error: cannot write to "),

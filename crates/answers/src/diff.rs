@@ -185,8 +185,10 @@ impl Diff {
             measure: options.measure,
             before: whole_before,
             after: whole_after,
-            completeness: [before, after]
-                .map(|side| Completeness::of(side.profile(), python_functions)),
+            completeness: Completeness::of_both(
+                [before.profile(), after.profile()],
+                python_functions,
+            ),
         }
     }
 

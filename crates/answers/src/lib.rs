@@ -36,7 +36,7 @@ mod waits;
 mod work;
 
 pub use charges::Cost;
-pub use completeness::{Completeness, Extra};
+pub use completeness::{Completeness, EventKind, Extra, KindLoss};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use functions::{Called, FunctionCost, Functions, LineCost};
 pub use own_code::{OwnCode, SOURCES_KEY, Sources};

@@ -6,7 +6,7 @@
 
 use mindprof_model::{DeviceKind, Nanos};
 
-use crate::completeness::{Completeness, Extra};
+use crate::completeness::{Completeness, EventKind, Extra};
 use crate::diff::{Diff, Measure, Side, Whole};
 
 /// The largest share of lost events with which a profile is still judged. Lost events can hide as
@@ -93,13 +93,20 @@ pub enum Refusal {
         /// Whether it is the second one.
         is_second: bool,
     },
-    /// Too many events were lost.
+    /// A note of loss, cuts or damage is malformed, so that anything may be missing.
+    Unreadable {
+        /// Whether it is the second one.
+        is_second: bool,
+    },
+    /// Too many events of one kind were lost.
     Lost {
         /// Whether it is the second one.
         is_second: bool,
+        /// The kind of events.
+        kind: EventKind,
         /// The number of lost events.
         events: u64,
-        /// Their share of all events.
+        /// Their share of all events of the kind.
         share: f64,
     },
     /// `mindprof slim` removed or shortened events.
@@ -123,6 +130,15 @@ pub enum Refusal {
         /// The number of ranks of the first profile.
         before: u64,
         /// The number of ranks of the second profile.
+        after: u64,
+    },
+    /// Fewer devices of a kind worked in the second profile than in the first.
+    FewerDevices {
+        /// The kind of devices.
+        kind: DeviceKind,
+        /// The number of devices of the first profile.
+        before: u64,
+        /// The number of devices of the second profile.
         after: u64,
     },
     /// The profile has no events at all.
@@ -158,6 +174,7 @@ impl Refusal {
         match self {
             Self::Damaged { is_second }
             | Self::LacksRecordings { is_second }
+            | Self::Unreadable { is_second }
             | Self::Lost { is_second, .. }
             | Self::Cut { is_second, .. }
             | Self::Empty { is_second }
@@ -165,6 +182,7 @@ impl Refusal {
             | Self::NoTime { is_second } => is_second,
             Self::FewerSteps { .. }
             | Self::FewerRanks { .. }
+            | Self::FewerDevices { .. }
             | Self::NoCpuTime
             | Self::NoDeviceWork
             | Self::NoWorkOf(_)
@@ -179,10 +197,12 @@ impl Refusal {
         match self {
             Self::Damaged { .. }
             | Self::LacksRecordings { .. }
+            | Self::Unreadable { .. }
             | Self::Lost { .. }
             | Self::Cut { .. }
             | Self::FewerSteps { .. }
-            | Self::FewerRanks { .. } => true,
+            | Self::FewerRanks { .. }
+            | Self::FewerDevices { .. } => true,
             Self::Empty { .. }
             | Self::NothingToCompare { .. }
             | Self::NoTime { .. }
@@ -196,11 +216,11 @@ impl Refusal {
 }
 
 /// A difference between the profiles, other than speed, that their times may be due to. It is shown
-/// beside the verdict.
+/// beside the verdict, and beside a comparison that is not judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Doubt {
-    /// A profile is incomplete, and accepted on request.
-    Accepted(Refusal),
+    /// A profile would be refused, but is accepted on request or not judged.
+    Refusable(Refusal),
     /// Few events were lost.
     Lost {
         /// Whether they are of the second profile.
@@ -251,14 +271,24 @@ impl Verdict {
 }
 
 impl Doubt {
+    /// Returns the doubts about a comparison without a limit: every reason for which some limit
+    /// refuses it, and every other difference.
+    pub fn notes(diff: &Diff) -> Vec<Self> {
+        let refusals = nothing_compared(diff).into_iter().map(Self::Refusable);
+        // A limit of zero accepts no loss.
+        let doubts = Self::build(diff, Limit::default());
+        refusals.chain(doubts).collect()
+    }
+
     /// Returns the doubts about a comparison that is not refused.
     pub fn build(diff: &Diff, limit: Limit) -> Vec<Self> {
         let accepted = incompleteness(diff, limit);
-        let mut doubts: Vec<Self> = accepted.iter().copied().map(Self::Accepted).collect();
+        let mut doubts: Vec<Self> = accepted.iter().copied().map(Self::Refusable).collect();
         let [before, after] = &diff.completeness;
         for (is_second, side) in [(false, before), (true, after)] {
-            let (events, lost_share) = (side.lost, side.lost_share());
-            if events > 0 && lost_share <= most_lost(limit) {
+            let worst = side.worst_loss();
+            if worst.is_some_and(|loss| loss.share() <= most_lost(limit)) {
+                let events = side.lost;
                 doubts.push(Self::Lost { is_second, events });
             }
         }
@@ -291,21 +321,25 @@ fn incompleteness(diff: &Diff, limit: Limit) -> Vec<Refusal> {
     let [before, after] = &diff.completeness;
     let sides = [(false, before), (true, after)];
     let of_side = |(is_second, side): (bool, &Completeness)| {
-        let share = side.lost_share();
         let damaged = side.is_damaged.then_some(Refusal::Damaged { is_second });
         let lacks = side.lacks_recordings;
         let lacks = lacks.then_some(Refusal::LacksRecordings { is_second });
-        let lost = (share > most_lost(limit)).then_some(Refusal::Lost {
+        let unreadable = side.is_unreadable;
+        let unreadable = unreadable.then_some(Refusal::Unreadable { is_second });
+        let worst = side.worst_loss();
+        let worst = worst.filter(|loss| loss.share() > most_lost(limit));
+        let lost = worst.map(|loss| Refusal::Lost {
             is_second,
-            events: side.lost,
-            share,
+            kind: loss.kind,
+            events: loss.lost,
+            share: loss.share(),
         });
         let cut = side.cut.map(|(kept, events)| Refusal::Cut {
             is_second,
             kept,
             events,
         });
-        [damaged, lacks, lost, cut]
+        [damaged, lacks, unreadable, lost, cut]
     };
     let mut found: Vec<Refusal> = sides.into_iter().flat_map(of_side).flatten().collect();
     // A recording without steps may cover as much as one with steps.
@@ -316,6 +350,18 @@ fn incompleteness(diff: &Diff, limit: Limit) -> Vec<Refusal> {
     if (1..before.ranks).contains(&after.ranks) {
         let (before, after) = (before.ranks, after.ranks);
         found.push(Refusal::FewerRanks { before, after });
+        // The missing ranks explain their missing devices.
+        return found;
+    }
+    for &(kind, before) in &before.devices {
+        let mut same = after.devices.iter().filter(|(other, _)| *other == kind);
+        if let Some(&(_, after)) = same.next().filter(|(_, after)| *after < before) {
+            found.push(Refusal::FewerDevices {
+                kind,
+                before,
+                after,
+            });
+        }
     }
     found
 }
@@ -338,13 +384,18 @@ fn nothing_compared(diff: &Diff) -> Vec<Refusal> {
             found.push(Refusal::NoTime { is_second });
         }
     }
+    if !found.is_empty() {
+        return found;
+    }
     let (before, after) = (&diff.before, &diff.after);
+    let [had, has] = &diff.completeness;
     if before.device > Nanos::ZERO && after.device == Nanos::ZERO {
         found.push(Refusal::NoDeviceWork);
+    } else {
+        let is_gone = |kind: &DeviceKind| has.devices.iter().all(|(other, _)| other != kind);
+        let gone = had.devices.iter().map(|&(kind, _)| kind).find(is_gone);
+        found.extend(gone.map(Refusal::NoWorkOf));
     }
-    let [had, has] = &diff.completeness;
-    let gone = had.devices.iter().find(|kind| !has.devices.contains(kind));
-    found.extend(gone.map(|&kind| Refusal::NoWorkOf(kind)));
     if are_times && before.host > Nanos::ZERO && after.host == Nanos::ZERO {
         found.push(Refusal::NoCpuTime);
     }
@@ -431,7 +482,7 @@ mod tests {
     fn a_damaged_trace_is_refused_first() {
         let damage = Damage {
             cuts: 1,
-            altered: 0,
+            ..Damage::default()
         };
         let damaged = changed(1, |part| damage.write(&mut part.metadata));
         assert_eq!(
@@ -487,11 +538,142 @@ mod tests {
         );
     }
 
+    /// Adds events of one category and nanosecond to a part, on a thread of its own.
+    fn add_events(part: &mut Part, count: u64, category: Category, place: (DeviceKind, u64)) {
+        let name = part.strings.intern("added");
+        let (device, process) = place;
+        let thread = part.add_thread(Thread {
+            process,
+            native: 99,
+            name,
+            device,
+        });
+        for start in 0..count {
+            let (start, duration) = (Nanos(start), Nanos(1));
+            part.add_event(Event::new(category, name, thread, start, duration));
+        }
+    }
+
+    #[test]
+    fn a_loss_is_a_share_of_the_kind_that_was_lost() {
+        let calls = |part: &mut Part| {
+            let cpu = (DeviceKind::Cpu, 1);
+            add_events(part, 20_000, Category::PythonFunction, cpu);
+        };
+        let kernels = |part: &mut Part, count| {
+            add_events(part, count, Category::Kernel, (DeviceKind::Cuda, 0));
+        };
+        let lost = |kind, events, share| Refusal::Lost {
+            is_second: true,
+            kind,
+            events,
+            share,
+        };
+        let after = changed(10, |part| {
+            calls(part);
+            part.add_loss(LossCause::Budget, 90);
+        });
+        let found = refusal(&judged(changed(100, calls), after));
+        assert_eq!(found, Some(lost(EventKind::Cpu, 90, 0.9)));
+        let before = changed(10_000, |part| kernels(part, 100));
+        let after = changed(10_000, |part| {
+            kernels(part, 5);
+            part.add_loss(LossCause::Unreported, 95);
+        });
+        let found = refusal(&judged(before, after));
+        assert_eq!(found, Some(lost(EventKind::Device, 95, 0.95)));
+        // A repair does not tell which events it altered, so it may have been the few kernels.
+        let altered = Damage {
+            altered: 5,
+            ..Damage::default()
+        };
+        let before = changed(10_000, |part| kernels(part, 5));
+        let after = changed(10_000, |part| {
+            kernels(part, 5);
+            altered.write(&mut part.metadata);
+        });
+        let found = refusal(&judged(before, after));
+        assert_eq!(found, Some(lost(EventKind::Device, 5, 0.5)));
+    }
+
+    #[test]
+    fn fewer_devices_of_a_kind_are_refused() {
+        let on_devices = |count: u64| {
+            changed(3, |part| {
+                for index in 0..count {
+                    add_events(part, 1, Category::Kernel, (DeviceKind::Cuda, index));
+                }
+            })
+        };
+        let fewer = Refusal::FewerDevices {
+            kind: DeviceKind::Cuda,
+            before: 4,
+            after: 1,
+        };
+        let found = refusal(&judged(on_devices(4), on_devices(1)));
+        assert_eq!(found, Some(fewer));
+        assert_eq!(refusal(&judged(on_devices(4), on_devices(4))), None);
+        let found = refusal(&judged(on_devices(4), on_devices(0)));
+        assert_eq!(found, Some(Refusal::NoDeviceWork));
+    }
+
+    #[test]
+    fn a_comparison_without_a_limit_has_a_note_for_each_refusal() {
+        let notes = |before, after| {
+            let [before, after] = [before, after].map(Analysis::build);
+            Doubt::notes(&Diff::build(&before, &after, DiffOptions::default()))
+        };
+        let whole = || changed(99, |_| {});
+        assert_eq!(notes(whole(), whole()), []);
+        let is_second = true;
+        let damaged = changed(99, |part| {
+            part.add_loss(LossCause::Budget, 1);
+            part.metadata.set(SLIM_KEY, "{}");
+        });
+        let lost = Refusal::Lost {
+            is_second,
+            kind: EventKind::Cpu,
+            events: 1,
+            share: 0.01,
+        };
+        let expected = [Refusal::Unreadable { is_second }, lost].map(Doubt::Refusable);
+        assert_eq!(notes(whole(), damaged), expected);
+        let empty = Doubt::Refusable(Refusal::Empty { is_second });
+        assert_eq!(notes(whole(), Timeline::draw(|_| {})), [empty]);
+    }
+
+    #[test]
+    fn notes_that_cannot_be_read_are_refused() {
+        let is_second = true;
+        let unreadable = Some(Refusal::Unreadable { is_second });
+        for (key, text) in [
+            (SLIM_KEY, "{\"events\":100,\"kept\":10}"),
+            (SLIM_KEY, "{\"events\":100.0,\"kept\":10,\"clipped\":0}"),
+            (SLIM_KEY, "\"{}\""),
+            (SLIM_KEY, "{\"events\":1,\"kept\":10,\"clipped\":0}"),
+            ("mindprof_damage", "{\"altered\":90}"),
+        ] {
+            let after = changed(9, |part| part.metadata.set(key, text));
+            let found = refusal(&judged(changed(9, |_| {}), after));
+            assert_eq!(found, unreadable, "{text}");
+        }
+        // Two cuts may have shortened more events than a number holds.
+        let clipped = "\"events\":9,\"kept\":9,\"clipped\":9223372036854775808";
+        let twice = format!("{{{clipped},\"earlier\":{{{clipped}}}}}");
+        let after = changed(9, |part| {
+            part.metadata.set(SLIM_KEY, &twice);
+            part.add_loss(LossCause::Budget, u64::MAX);
+            part.add_loss(LossCause::Depth, u64::MAX);
+        });
+        let found = refusal(&judged(changed(9, |_| {}), after));
+        assert!(matches!(found, Some(Refusal::Lost { .. })), "{found:?}");
+    }
+
     #[test]
     fn events_whose_times_were_replaced_count_as_lost() {
         let damage = Damage {
-            cuts: 0,
             altered: 50,
+            ..Damage::default()
         };
         let altered = changed(100, |part| damage.write(&mut part.metadata));
         let found = refusal(&judged(changed(100, |_| {}), altered));

@@ -70,7 +70,12 @@ fn plain(number: f64) -> f64 {
 pub(crate) fn percent(text: &str) -> Result<Percent, String> {
     let units = [("%", 0.01), ("", 0.01)];
     let part = with_unit(text, &units);
-    let part = part.ok_or_else(|| "expected a percentage, such as 5%".to_owned())?;
+    let part = part.ok_or_else(|| match text.trim().strip_prefix('-') {
+        Some(rest) if with_unit(rest, &units).is_some() => {
+            "a limit cannot be negative: use 0% or more".to_owned()
+        }
+        Some(_) | None => "expected a percentage, such as 5%".to_owned(),
+    })?;
     let has_sign = text.trim().ends_with('%');
     Ok(Percent { part, has_sign })
 }
@@ -142,7 +147,14 @@ mod tests {
             ["0.05%", "1", "0", "5"].map(|text| percent(text).unwrap().doubt())
                 == [const { None }; 4]
         );
-        assert!(percent("five").is_err() && percent("-5%").is_err());
+        for (text, problem) in [
+            ("five", "expected a percentage, such as 5%"),
+            ("--json", "expected a percentage, such as 5%"),
+            ("-5", "a limit cannot be negative: use 0% or more"),
+            ("-5%", "a limit cannot be negative: use 0% or more"),
+        ] {
+            assert_eq!(percent(text).unwrap_err(), problem, "{text}");
+        }
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! The difference of two profiles as JSON. The text is in `mindprof_report`.
 
 use mindprof_analyze::{Sums, microseconds};
-use mindprof_answers::{Change, Diff, Measure, Whole};
+use mindprof_answers::{Change, Diff, Doubt, EventKind, Extra, Measure, Refusal, Whole};
 use mindprof_model::DeviceKind;
 use serde::Serialize;
+use serde_json::{Value, json};
 
-/// Returns the difference as JSON: every row with its values before and after and their difference.
-/// Times are microseconds.
+/// Returns the difference as JSON: every row with its values before and after and their difference,
+/// and the facts that make the comparison unfair. Times are microseconds.
 ///
 /// # Panics
 /// Never: names are text and numbers are finite.
@@ -22,6 +23,7 @@ pub fn diff_json(diff: &Diff) -> String {
             .iter()
             .map(|row| RowDocument::of(diff, row))
             .collect(),
+        notes: Doubt::notes(diff).into_iter().map(note).collect(),
     };
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
@@ -45,6 +47,80 @@ pub fn change_state(diff: &Diff, row: &Change) -> &'static str {
     }
 }
 
+/// Returns a fact that makes the comparison unfair: its kind, the side that it is about, and its
+/// numbers.
+fn note(doubt: Doubt) -> Value {
+    let side = |is_second: bool| if is_second { "after" } else { "before" };
+    match doubt {
+        Doubt::Refusable(refusal) => refusal_note(refusal, side(refusal.is_second())),
+        Doubt::Lost { is_second, events } => {
+            json!({ "kind": "lost", "side": side(is_second), "events": events })
+        }
+        Doubt::Steps { before, after } => {
+            json!({ "kind": "steps", "side": "after", "before": before, "after": after })
+        }
+        Doubt::Processes { before, after } => {
+            json!({ "kind": "processes", "side": "after", "before": before, "after": after })
+        }
+        Doubt::OnlyOneHas { what, is_second } => {
+            let what = match what {
+                Extra::Shapes => "shapes",
+                Extra::Stacks => "stacks",
+                Extra::Memory => "memory",
+            };
+            json!({ "kind": "only_one_has", "side": side(is_second), "what": what })
+        }
+    }
+}
+
+fn refusal_note(refusal: Refusal, side: &str) -> Value {
+    let plain = |kind: &str| json!({ "kind": kind, "side": side });
+    match refusal {
+        Refusal::Damaged { .. } => plain("damaged"),
+        Refusal::LacksRecordings { .. } => plain("lacks_recordings"),
+        Refusal::Unreadable { .. } => plain("unreadable"),
+        Refusal::Lost {
+            kind,
+            events,
+            share,
+            ..
+        } => {
+            let what = match kind {
+                EventKind::Cpu => "cpu_events",
+                EventKind::Device => "device_events",
+                EventKind::PythonCall => "python_calls",
+            };
+            json!({ "kind": "lost", "side": side, "events": events, "share": share, "what": what })
+        }
+        Refusal::Cut { kept, events, .. } => {
+            json!({ "kind": "cut", "side": side, "kept": kept, "events": events })
+        }
+        Refusal::FewerSteps { before, after } => {
+            json!({ "kind": "steps", "side": side, "before": before, "after": after })
+        }
+        Refusal::FewerRanks { before, after } => {
+            json!({ "kind": "ranks", "side": side, "before": before, "after": after })
+        }
+        Refusal::FewerDevices {
+            kind,
+            before,
+            after,
+        } => json!({
+            "kind": "devices", "side": side, "what": kind.name(), "before": before, "after": after,
+        }),
+        Refusal::Empty { .. } => plain("empty"),
+        Refusal::NothingToCompare { .. } => plain("nothing_to_compare"),
+        Refusal::NoTime { .. } => plain("no_time"),
+        Refusal::NoCpuTime => plain("no_cpu_time"),
+        Refusal::NoDeviceWork => plain("no_device_work"),
+        Refusal::NoWorkOf(kind) => {
+            json!({ "kind": "no_work_of", "side": side, "what": kind.name() })
+        }
+        Refusal::NoPythonCalls => plain("no_python_calls"),
+        Refusal::NothingInCommon => plain("nothing_in_common"),
+    }
+}
+
 /// Returns `None` for growth from zero, which is infinite and has no representation in JSON.
 fn finite(growth: f64) -> Option<f64> {
     growth.is_finite().then_some(growth)
@@ -58,6 +134,7 @@ struct Document<'a> {
     before: WholeDocument,
     after: WholeDocument,
     rows: Vec<RowDocument<'a>>,
+    notes: Vec<Value>,
 }
 
 #[derive(Serialize)]

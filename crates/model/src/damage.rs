@@ -7,6 +7,10 @@ use crate::Metadata;
 
 const KEY: &str = "mindprof_damage";
 
+const CUTS: &str = "\"cuts\":";
+const ALTERED: &str = "\"altered\":";
+const UNREADABLE: &str = "\"unreadable\":";
+
 /// The damage of a trace, including that of the traces it was written from. A repaired trace looks
 /// faster than the program was, so its readers must be able to tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,21 +19,38 @@ pub struct Damage {
     pub cuts: u64,
     /// The events that were left out, or whose times were replaced.
     pub altered: u64,
+    /// The notes of loss or damage that are malformed, each of which may stand for any number of
+    /// missing events.
+    pub unreadable: u64,
 }
 
 impl Damage {
     /// Writes it to the metadata of a profile. Writes nothing if there is no damage.
     pub fn write(self, metadata: &mut Metadata) {
-        if self != Self::default() {
-            let Self { cuts, altered } = self;
-            metadata.set(KEY, format!("{{\"cuts\":{cuts},\"altered\":{altered}}}"));
+        if self == Self::default() {
+            return;
         }
+        let Self {
+            cuts,
+            altered,
+            unreadable,
+        } = self;
+        let last = match unreadable {
+            0 => String::new(),
+            _ => format!(",{UNREADABLE}{unreadable}"),
+        };
+        metadata.set(KEY, format!("{{{CUTS}{cuts},{ALTERED}{altered}{last}}}"));
     }
 
-    /// Reads it from metadata. Returns no damage if the entry is missing or malformed.
+    /// Reads it from metadata. A malformed entry is one unreadable note.
     pub fn read(metadata: &Metadata) -> Self {
-        let text = metadata.get(KEY).unwrap_or_default();
-        Self::parse(text).unwrap_or_default()
+        let Some(text) = metadata.get(KEY) else {
+            return Self::default();
+        };
+        Self::parse(text).unwrap_or(Self {
+            unreadable: 1,
+            ..Self::default()
+        })
     }
 
     /// Returns the sum of two damages.
@@ -38,23 +59,26 @@ impl Damage {
         Self {
             cuts: self.cuts.saturating_add(other.cuts),
             altered: self.altered.saturating_add(other.altered),
+            unreadable: self.unreadable.saturating_add(other.unreadable),
         }
     }
 
     fn parse(text: &str) -> Option<Self> {
         let compact: String = text.split_whitespace().collect();
         let entries = compact.strip_prefix('{')?.strip_suffix('}')?;
+        let mut damage = Self::default();
+        let mut found = [false; 2];
         // Other programs may have written the trace again, with the entries in another order.
-        let number = |key: &str| {
-            let mut found = entries
-                .split(',')
-                .filter_map(|entry| entry.strip_prefix(key));
-            found.next()?.parse().ok()
-        };
-        Some(Self {
-            cuts: number("\"cuts\":")?,
-            altered: number("\"altered\":")?,
-        })
+        for entry in entries.split(',') {
+            if let Some(number) = entry.strip_prefix(CUTS) {
+                (damage.cuts, found[0]) = (number.parse().ok()?, true);
+            } else if let Some(number) = entry.strip_prefix(ALTERED) {
+                (damage.altered, found[1]) = (number.parse().ok()?, true);
+            } else {
+                damage.unreadable = entry.strip_prefix(UNREADABLE)?.parse().ok()?;
+            }
+        }
+        (found == [true; 2]).then_some(damage)
     }
 }
 
@@ -70,11 +94,12 @@ mod tests {
         let damage = Damage {
             cuts: 1,
             altered: 20,
+            unreadable: 3,
         };
         damage.write(&mut metadata);
         assert_eq!(Damage::read(&metadata), damage);
         let both = damage.and(damage);
-        assert_eq!((both.cuts, both.altered), (2, 40));
+        assert_eq!((both.cuts, both.altered, both.unreadable), (2, 40, 6));
     }
 
     #[test]
@@ -86,11 +111,22 @@ mod tests {
     }
 
     #[test]
-    fn malformed_entries_are_no_damage() {
-        for text in ["", "1", "{\"cuts\":1}", "{\"cuts\":-1,\"altered\":2}"] {
+    fn a_malformed_entry_is_one_unreadable_note() {
+        for text in [
+            "",
+            "1",
+            "{\"cuts\":1}",
+            "{\"altered\":90}",
+            "{\"cuts\":\"1\",\"altered\":0}",
+            "{\"cuts\":-1,\"altered\":2}",
+            "{\"cuts\":0,\"altered\":0,\"torn\":5}",
+        ] {
             let mut metadata = Metadata::default();
             metadata.set(KEY, text);
-            assert_eq!(Damage::read(&metadata), Damage::default(), "{text}");
+            let damage = Damage::read(&metadata);
+            assert_eq!((damage.cuts, damage.altered), (0, 0), "{text}");
+            assert_eq!(damage.unreadable, 1, "{text}");
         }
+        assert_eq!(Damage::read(&Metadata::default()), Damage::default());
     }
 }

@@ -65,7 +65,8 @@ pub struct Loss {
 impl Loss {
     /// Adds `count` events lost for `cause`.
     pub fn add(&mut self, cause: LossCause, count: u64) {
-        self.counts[cause as usize] += count;
+        let sum = &mut self.counts[cause as usize];
+        *sum = sum.saturating_add(count);
     }
 
     /// Returns the number of events lost for `cause`.
@@ -85,13 +86,14 @@ impl Loss {
     /// Adds the losses of another source.
     pub fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
-            *count += more;
+            *count = count.saturating_add(more);
         }
     }
 
     /// Returns the number of events lost for any cause.
     pub fn total(&self) -> u64 {
-        self.counts.iter().sum()
+        let sum = |sum: u64, &count: &u64| sum.saturating_add(count);
+        self.counts.iter().fold(0, sum)
     }
 }
 
@@ -108,6 +110,17 @@ mod tests {
         assert_eq!(loss.count(LossCause::Budget), 5);
         assert_eq!(loss.count(LossCause::Damaged), 0);
         assert_eq!(loss.total(), 6);
+    }
+
+    #[test]
+    fn absurd_counts_of_a_file_do_not_overflow() {
+        let mut loss = Loss::default();
+        loss.add(LossCause::Budget, u64::MAX);
+        loss.add(LossCause::Budget, 1);
+        loss.add(LossCause::Depth, u64::MAX);
+        let other = loss;
+        loss.merge(&other);
+        assert_eq!(loss.total(), u64::MAX);
     }
 
     #[test]

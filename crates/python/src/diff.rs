@@ -19,17 +19,19 @@ use crate::names::device_name;
 use crate::profile::Profile;
 
 /// A verdict: the outcome, a sentence about it, the judged growth, and doubts.
-type Judged = (&'static str, Option<String>, Option<f64>, Vec<String>);
+type Judged = (&'static str, String, Option<f64>, Vec<String>);
 
 /// The changes between two profiles. A row becomes a Python object only when it is accessed.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct Diff {
     diff: Difference,
+    /// The names of the two profiles in sentences.
+    names: [String; 2],
 }
 
-/// Compares two profiles.
+/// Compares two profiles. `names` are those of the profiles in sentences about them.
 #[pyfunction]
-#[pyo3(signature = (before, after, *, by_shapes, include_python_functions, measure))]
+#[pyo3(signature = (before, after, *, by_shapes, include_python_functions, measure, names))]
 pub(crate) fn diff_profiles(
     py: Python<'_>,
     before: PyRef<'_, Profile>,
@@ -37,6 +39,7 @@ pub(crate) fn diff_profiles(
     by_shapes: bool,
     include_python_functions: bool,
     measure: &str,
+    names: [String; 2],
 ) -> PyResult<Diff> {
     let measures = [Measure::SelfTime, Measure::TotalTime, Measure::Count];
     let found = measures
@@ -56,7 +59,7 @@ pub(crate) fn diff_profiles(
     py.enter(move || {
         let (before, after) = (before.analyzed(), after.analyzed());
         let diff = Difference::build(&before.analysis, &after.analysis, options);
-        Ok::<_, Error>(Diff { diff })
+        Ok::<_, Error>(Diff { diff, names })
     })
 }
 
@@ -112,19 +115,15 @@ impl Diff {
         let text = verdict_text(&verdict, limit);
         let doubts = || {
             let doubts = Doubt::build(&self.diff, limit).into_iter();
-            let names = ["the first profile", "the second profile"];
+            let names = self.names.each_ref().map(String::as_str);
             doubts.map(|doubt| doubt_text(doubt, names)).collect()
         };
         Ok(match verdict {
             Verdict::Within { growth, .. } => ("within", text, Some(growth), doubts()),
             Verdict::Exceeded { growth, .. } => ("exceeded", text, Some(growth), doubts()),
             Verdict::Refused(refusal) => {
-                let which = if refusal.is_second() {
-                    "second"
-                } else {
-                    "first"
-                };
-                let text = text.map(|text| format!("the {which} profile {text}"));
+                let name = &self.names[usize::from(refusal.is_second())];
+                let text = format!("{name} {text}");
                 ("refused", text, None, Vec::new())
             }
         })

@@ -1,11 +1,12 @@
 //! The difference of two profiles as a table of the rows that changed, with totals below it.
 
 use mindprof_analyze::{Sums, microseconds};
-use mindprof_answers::{Change, Diff, Measure};
+use mindprof_answers::{Change, Diff, Doubt, Measure};
 use mindprof_model::{DeviceKind, Nanos};
 
 use crate::grid::{Align, characters, cut, grid, push_line, push_wrapped};
 use crate::number::time_text;
+use crate::verdict::doubt_text;
 
 #[cfg(test)]
 mod tests;
@@ -38,7 +39,8 @@ impl Default for DiffLayout {
     }
 }
 
-/// Returns the rows that changed as text, the largest change first, with the totals below them.
+/// Returns the rows that changed as text, the largest change first. The totals are below them, and
+/// then a note for each fact that makes the comparison unfair, such as lost events.
 ///
 /// If counts are compared, a row whose count is the same has not changed, even if its time has.
 pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
@@ -58,16 +60,25 @@ pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
             },
         );
     } else if !shown.is_empty() {
-        text = fitting_grid(diff, shown, layout);
+        let has_shapes;
+        (text, has_shapes) = fitting_grid(diff, shown, layout);
         let more = changed.len() - shown.len();
         if more > 0 {
             let rows = if more == 1 { "row" } else { "rows" };
             let line = format!("... and {more} more {rows} that changed");
             push_wrapped(&mut text, &line, layout.max_width);
         }
+        if diff.by_shapes && !has_shapes {
+            let line = "Rows are split by input shapes; --by name joins them.";
+            push_wrapped(&mut text, line, layout.max_width);
+        }
         text.push('\n');
     }
     push_totals(&mut text, diff, changed.len(), layout.max_width);
+    for note in Doubt::notes(diff) {
+        let line = format!("note: {}", doubt_text(note, ["A", "B"]));
+        push_wrapped(&mut text, &line, layout.max_width);
+    }
     text
 }
 
@@ -158,8 +169,9 @@ const WIDTHS: [(usize, usize); 5] = [(40, 55), (24, 55), (24, 40), (16, 32), (12
 /// The maximum widths of names to try after all else has failed.
 const NARROW_NAMES: [usize; 3] = [16, 12, 8];
 
-/// Returns the rows below their header, no wider than the layout allows.
-fn fitting_grid(diff: &Diff, rows: &[&Change], layout: &DiffLayout) -> String {
+/// Returns the rows below their header, no wider than the layout allows, and whether they have all
+/// columns that rows are matched by.
+fn fitting_grid(diff: &Diff, rows: &[&Change], layout: &DiffLayout) -> (String, bool) {
     let left_out = |kinds: &[Kind], layout: &DiffLayout| {
         let mut columns = columns(diff, layout);
         columns.retain(|column| !kinds.contains(&column.kind));
@@ -175,8 +187,9 @@ fn fitting_grid(diff: &Diff, rows: &[&Change], layout: &DiffLayout) -> String {
     };
     let mut text = left_out(&[], layout);
     let Some(width) = layout.max_width else {
-        return text;
+        return (text, true);
     };
+    let mut has_shapes = true;
     let fits = |text: &str| text.lines().all(|line| characters(line) <= width);
     let least = |own: Option<usize>, limit: usize| Some(own.map_or(limit, |own| own.min(limit)));
     let order = leaving_order(diff.measure);
@@ -192,8 +205,9 @@ fn fitting_grid(diff: &Diff, rows: &[&Change], layout: &DiffLayout) -> String {
             break;
         }
         text = left_out(&order[..kinds], &narrow(shapes, names));
+        has_shapes = !order[..kinds].contains(&Kind::Shapes);
     }
-    text
+    (text, has_shapes)
 }
 
 /// Returns the columns to drop for lack of width, the least important first. The change of the

@@ -3,10 +3,11 @@
 use mindprof_analyze::microseconds;
 use mindprof_answers::{Step, Track};
 use mindprof_formats::Info;
-use mindprof_model::{DeviceKind, LossCause, Nanos, Profile};
+use mindprof_model::{DeviceKind, Nanos, Profile};
 
 use crate::grid::{Align, cut, grid, push_line};
 use crate::number::time_text;
+use crate::table::loss_texts;
 use crate::visible::visible;
 
 #[cfg(test)]
@@ -56,10 +57,13 @@ pub fn info_text(info: &Info<'_>) -> String {
         }
     }
     let loss = profile.loss();
-    push_line(&mut text, &format!("\nEvents lost: {}", loss.total()));
-    for cause in LossCause::ALL.into_iter().filter(|&c| loss.count(c) > 0) {
-        let line = format!("  {} {}", loss.count(cause), cause.describe());
-        push_line(&mut text, &line);
+    if let [one] = &loss_texts(loss)[..] {
+        push_line(&mut text, &format!("\nEvents lost: {one}"));
+    } else {
+        push_line(&mut text, &format!("\nEvents lost: {}", loss.total()));
+        for cause in loss_texts(loss) {
+            push_line(&mut text, &format!("  {cause}"));
+        }
     }
     push_line(&mut text, &format!("Repairs: {}", info.repairs.total()));
     for (_, _, sentence) in info.repairs.iter() {

@@ -3,8 +3,6 @@
 //! A table is a list of columns, each with a header, a width and a function that makes a cell from a
 //! row. A new column is a heading and an entry in [`columns`].
 
-use std::fmt::Write;
-
 use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit};
 use mindprof_formats::{Row, RowOptions, event_rows, self_totals};
 use mindprof_model::{Loss, LossCause};
@@ -315,12 +313,18 @@ fn write_loss(text: &mut String, loss: &Loss, width: Option<usize>) {
     if loss.total() == 0 {
         return;
     }
-    let mut line = format!("Events lost: {}", loss.total());
-    for cause in LossCause::ALL {
-        let count = loss.count(cause);
-        if count > 0 {
-            write!(line, ", {count} {}", cause.describe()).expect("a String takes every text");
-        }
-    }
+    let causes = loss_texts(loss);
+    let line = match &causes[..] {
+        [one] => format!("Events lost: {one}"),
+        several => format!("Events lost: {}, {}", loss.total(), several.join(", ")),
+    };
     push_wrapped(text, &line, width);
+}
+
+/// Returns the number of lost events for each cause that there is.
+pub(crate) fn loss_texts(loss: &Loss) -> Vec<String> {
+    let causes = LossCause::ALL.into_iter();
+    let causes = causes.filter(|&cause| loss.count(cause) > 0);
+    let text = |cause: LossCause| format!("{} {}", loss.count(cause), cause.describe());
+    causes.map(text).collect()
 }

@@ -1,24 +1,31 @@
 //! The verdict of a comparison as a sentence that names the time or row that grew, or the reason why
 //! the profiles cannot be judged.
 
-use mindprof_answers::{Doubt, Extra, FailOn, Grown, Limit, Refusal, Side, Verdict};
+use mindprof_answers::{Doubt, EventKind, Extra, FailOn, Grown, Limit, Refusal, Side, Verdict};
 use mindprof_formats::counted;
 
 use crate::visible::visible;
 
-/// Returns the sentence for a verdict; `None` if nothing grew beyond the limit.
-pub fn verdict_text(verdict: &Verdict, limit: Limit) -> Option<String> {
+/// Returns the sentence for a verdict.
+pub fn verdict_text(verdict: &Verdict, limit: Limit) -> String {
+    let share = percent(limit.share);
     match verdict {
-        Verdict::Within { .. } => None,
-        Verdict::Exceeded { what, growth } => {
-            let share = percent(limit.share);
+        Verdict::Within {
+            what: Grown::Nothing,
+            ..
+        } => format!("no row grew, within {share}%"),
+        Verdict::Within { what, growth } => {
             let what = grown_text(what);
-            Some(format!(
-                "{what} grew {}, more than {share}%",
-                by(*growth, limit.fail_on)
-            ))
+            format!("{what} {}, within {share}%", grew(*growth, limit.fail_on))
         }
-        Verdict::Refused(refusal) => Some(refusal_text(*refusal)),
+        Verdict::Exceeded { what, growth } => {
+            let what = grown_text(what);
+            format!(
+                "{what} {}, more than {share}%",
+                grew(*growth, limit.fail_on)
+            )
+        }
+        Verdict::Refused(refusal) => refusal_text(*refusal),
     }
 }
 
@@ -31,52 +38,77 @@ pub fn refusal_text(refusal: Refusal) -> String {
         | Refusal::NoPythonCalls
         | Refusal::FewerSteps { .. }
         | Refusal::FewerRanks { .. }
+        | Refusal::FewerDevices { .. }
         | Refusal::NothingInCommon => "they",
         Refusal::Damaged { .. }
         | Refusal::LacksRecordings { .. }
+        | Refusal::Unreadable { .. }
         | Refusal::Lost { .. }
         | Refusal::Cut { .. }
         | Refusal::Empty { .. }
         | Refusal::NothingToCompare { .. }
         | Refusal::NoTime { .. } => "it",
     };
-    let reason = reason_text(refusal);
+    let reason = reason_text(refusal, "the first");
     format!("{reason}: {pronoun} cannot be judged against a limit")
 }
 
-/// Returns the reason of a refusal, without the name of the profile.
-fn reason_text(refusal: Refusal) -> String {
+/// Returns the reason of a refusal, without the name of the profile. `first` is the name of the
+/// first profile, if the reason is a difference from it.
+fn reason_text(refusal: Refusal, first: &str) -> String {
     match refusal {
         Refusal::Damaged { .. } => "is damaged or cut off".into(),
         Refusal::LacksRecordings { .. } => {
             "lacks the recording of a worker or of torch's collector".into()
         }
-        Refusal::Lost { events, share, .. } => {
-            let share = share * 100.0;
-            format!("lost {}, {share:.1}% of all", counted(events, "event"))
+        Refusal::Unreadable { .. } => {
+            "has a note of loss, cuts or damage that cannot be read".into()
+        }
+        Refusal::Lost {
+            kind,
+            events,
+            share,
+            ..
+        } => {
+            let (lost, share) = (counted(events, "event"), share * 100.0);
+            let kind = match kind {
+                EventKind::Cpu => "CPU events",
+                EventKind::Device => "device events",
+                EventKind::PythonCall => "Python calls",
+            };
+            format!("lost {lost}, up to {share:.1}% of its {kind}")
         }
         Refusal::Cut { kept, events, .. } => {
             format!("was cut by `mindprof slim` to {kept} of {events} events")
         }
         Refusal::FewerSteps { before, after } => {
             let steps = counted(after, "step");
-            format!("has {steps}, but the first has {before}")
+            format!("has {steps}, but {first} has {before}")
         }
         Refusal::FewerRanks { before, after } => {
             let ranks = counted(after, "rank");
-            format!("has {ranks}, but the first has {before}")
+            format!("has {ranks}, but {first} has {before}")
+        }
+        Refusal::FewerDevices {
+            kind,
+            before,
+            after,
+        } => {
+            let kind = kind.name().to_uppercase();
+            let devices = counted(after, &format!("{kind} device"));
+            format!("has work of {devices}, but {first} has {before}")
         }
         Refusal::Empty { .. } => "has no events".into(),
         Refusal::NothingToCompare { .. } => "has no operators, ranges or device work".into(),
         Refusal::NoTime { .. } => "has no event with a duration".into(),
-        Refusal::NoCpuTime => "has no CPU time, but the first does".into(),
-        Refusal::NoDeviceWork => "has no device work, but the first does".into(),
+        Refusal::NoCpuTime => format!("has no CPU time, but {first} does"),
+        Refusal::NoDeviceWork => format!("has no device work, but {first} does"),
         Refusal::NoWorkOf(device) => {
             let device = device.name().to_uppercase();
-            format!("has no work of {device} devices, but the first does")
+            format!("has no work of {device} devices, but {first} does")
         }
-        Refusal::NoPythonCalls => "has no Python calls, but the first does".into(),
-        Refusal::NothingInCommon => "has no row in common with the first".into(),
+        Refusal::NoPythonCalls => format!("has no Python calls, but {first} does"),
+        Refusal::NothingInCommon => format!("has no row in common with {first}"),
     }
 }
 
@@ -89,13 +121,16 @@ pub const fn refusal_hint(refusal: Refusal) -> &'static str {
         Refusal::LacksRecordings { .. } => {
             "record it again, or accept it as it is with --allow-incomplete"
         }
+        Refusal::Unreadable { .. } => {
+            "update mindprof, or accept it as it is with --allow-incomplete"
+        }
         Refusal::Lost { .. } => {
             "record it with a larger budget, or accept it as it is with --allow-incomplete"
         }
         Refusal::Cut { .. } => {
             "compare the whole traces, or accept it as it is with --allow-incomplete"
         }
-        Refusal::FewerSteps { .. } | Refusal::FewerRanks { .. } => {
+        Refusal::FewerSteps { .. } | Refusal::FewerRanks { .. } | Refusal::FewerDevices { .. } => {
             "record as many in both, or accept it as it is with --allow-incomplete"
         }
         Refusal::NoTime { .. } => "compare the number of events with --measure count",
@@ -113,9 +148,9 @@ pub const fn refusal_hint(refusal: Refusal) -> &'static str {
 pub fn doubt_text(doubt: Doubt, names: [&str; 2]) -> String {
     let name = |is_second: bool| names[usize::from(is_second)];
     match doubt {
-        Doubt::Accepted(refusal) => {
+        Doubt::Refusable(refusal) => {
             let name = name(refusal.is_second());
-            format!("{name} {}", reason_text(refusal))
+            format!("{name} {}", reason_text(refusal, names[0]))
         }
         Doubt::Lost { is_second, events } => {
             let name = name(is_second);
@@ -155,15 +190,19 @@ fn grown_text(what: &Grown) -> String {
     }
 }
 
-fn by(growth: f64, fail_on: FailOn) -> String {
+fn grew(growth: f64, fail_on: FailOn) -> String {
     if !growth.is_finite() {
-        return "from nothing".into();
+        return "grew from nothing".into();
+    }
+    if growth == 0.0 {
+        return "did not grow".into();
     }
     let of_what = match fail_on {
         FailOn::Row => " of the whole",
         FailOn::Total => "",
     };
-    format!("by {:.1}%{of_what}", growth * 100.0)
+    let verb = if growth > 0.0 { "grew" } else { "shrank" };
+    format!("{verb} by {:.1}%{of_what}", growth.abs() * 100.0)
 }
 
 /// Returns a share in percent, without the noise of its last digits.
@@ -173,6 +212,8 @@ fn percent(share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use mindprof_model::DeviceKind;
+
     use super::*;
 
     #[test]
@@ -185,18 +226,65 @@ mod tests {
             what: Grown::Whole(Side::Host),
             growth: 0.158,
         };
-        let text = verdict_text(&verdict, limit).unwrap();
+        let text = verdict_text(&verdict, limit);
         assert_eq!(text, "CPU time grew by 15.8%, more than 5%");
         let verdict = Verdict::Exceeded {
             what: Grown::Row("aten::mm".into()),
             growth: f64::INFINITY,
         };
-        let text = verdict_text(&verdict, limit).unwrap();
+        let text = verdict_text(&verdict, limit);
         assert_eq!(text, "aten::mm grew from nothing, more than 5%");
-        let verdict = Verdict::Within {
-            what: Grown::Nothing,
-            growth: 0.0,
-        };
-        assert_eq!(verdict_text(&verdict, limit), None);
+        for (what, growth, expected) in [
+            (
+                Grown::Whole(Side::Host),
+                0.0123,
+                "CPU time grew by 1.2%, within 5%",
+            ),
+            (
+                Grown::Whole(Side::Devices),
+                -0.03,
+                "device time shrank by 3.0%, within 5%",
+            ),
+            (
+                Grown::Whole(Side::Events),
+                0.0,
+                "the number of events did not grow, within 5%",
+            ),
+            (Grown::Nothing, 0.0, "no row grew, within 5%"),
+        ] {
+            let verdict = Verdict::Within { what, growth };
+            assert_eq!(verdict_text(&verdict, limit), expected);
+        }
+    }
+
+    #[test]
+    fn reasons_name_the_kind_of_what_is_missing() {
+        let is_second = true;
+        for (refusal, expected) in [
+            (
+                Refusal::Lost {
+                    is_second,
+                    kind: EventKind::Device,
+                    events: 95,
+                    share: 0.95,
+                },
+                "B lost 95 events, up to 95.0% of its device events",
+            ),
+            (
+                Refusal::Unreadable { is_second },
+                "B has a note of loss, cuts or damage that cannot be read",
+            ),
+            (
+                Refusal::FewerDevices {
+                    kind: DeviceKind::Cuda,
+                    before: 4,
+                    after: 1,
+                },
+                "B has work of 1 CUDA device, but A has 4",
+            ),
+        ] {
+            let text = doubt_text(Doubt::Refusable(refusal), ["A", "B"]);
+            assert_eq!(text, expected);
+        }
     }
 }

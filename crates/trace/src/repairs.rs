@@ -40,11 +40,14 @@ pub enum Repair {
     AbsurdMemory,
     /// A number has a form that JSON does not have (`010`, `10.`) and was read by its digits.
     BadNumber,
+    /// A note of the writer about lost events has an unknown form; the number of lost events is
+    /// unknown.
+    UnreadableNote,
 }
 
 impl Repair {
     /// All kinds, in the order in which they are reported.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Truncated,
         Self::DamagedCompression,
         Self::Malformed,
@@ -61,6 +64,7 @@ impl Repair {
         Self::BadText,
         Self::AbsurdMemory,
         Self::BadNumber,
+        Self::UnreadableNote,
     ];
 
     /// Returns the stable name of the kind, for programs.
@@ -82,6 +86,7 @@ impl Repair {
             Self::BadText => "bad_text",
             Self::AbsurdMemory => "absurd_memory",
             Self::BadNumber => "bad_number",
+            Self::UnreadableNote => "unreadable_note",
         }
     }
 
@@ -159,6 +164,10 @@ impl Repair {
                 "number is not JSON, such as 010 or 10., and was read by its digits",
                 "numbers are not JSON, such as 010 or 10., and were read by their digits",
             ),
+            Self::UnreadableNote => (
+                "note about lost events is in an unknown form; any number may be missing",
+                "notes about lost events are in an unknown form; any number may be missing",
+            ),
         }
     }
 }
@@ -190,6 +199,7 @@ impl Repairs {
                 | Repair::UnmatchedBegin
                 | Repair::UnmatchedEnd
                 | Repair::BadNumber => damage.altered += count,
+                Repair::UnreadableNote => damage.unreadable += count,
                 Repair::StringTimestamp
                 | Repair::Crossing
                 | Repair::Shortened

@@ -182,6 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--sort",
+        "--sort-by",
         choices=sorted(_core.sort_keys()),
         default="self_cpu_time_total",
         metavar="KEY",
@@ -189,6 +190,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--limit",
+        "--row-limit",
         type=_count,
         default=15,
         metavar="ROWS",

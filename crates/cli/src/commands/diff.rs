@@ -49,7 +49,12 @@ pub(crate) struct DiffArgs {
 
     /// Exit with 1 if B exceeds A by more than PERCENT, such as 5%; CPU time and device time are
     /// checked separately.
-    #[arg(long, value_name = "PERCENT", value_parser = units::percent)]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = units::percent,
+        allow_hyphen_values = true
+    )]
     fail_over: Option<Percent>,
 
     /// Apply the limit to the `total` or to each `row`; the growth of a row is relative to the
@@ -64,8 +69,8 @@ pub(crate) struct DiffArgs {
     )]
     fail_on: FailOnArg,
 
-    /// Judge incomplete traces too: lost events, damaged files, cuts of `slim`, fewer steps or ranks
-    /// in B.
+    /// Judge incomplete traces too: lost events, damaged files, cuts of `slim`, fewer steps, ranks or
+    /// devices in B.
     #[arg(long, requires = "fail_over")]
     allow_incomplete: bool,
 
@@ -76,6 +81,7 @@ pub(crate) struct DiffArgs {
     /// Show at most N rows; -1 shows all that changed.
     #[arg(
         long,
+        alias = "limit",
         value_name = "N",
         default_value_t = 100,
         allow_negative_numbers = true
@@ -207,13 +213,16 @@ pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
         tell(&warning);
     }
     let names = [&args.before, &args.after].map(|path| path.display().to_string());
-    for doubt in Doubt::build(&diff, limit) {
-        let names = names.each_ref().map(String::as_str);
-        tell(&format!("warning: {}", doubt_text(doubt, names)));
+    // A terminal has shown the notes of the text already.
+    if args.json || terminal_width().is_none() {
+        for doubt in Doubt::build(&diff, limit) {
+            let names = names.each_ref().map(String::as_str);
+            tell(&format!("warning: {}", doubt_text(doubt, names)));
+        }
     }
-    let Some(exceeded) = verdict_text(&verdict, limit) else {
-        return Ok(Outcome::Fine);
-    };
-    tell(&exceeded);
-    Ok(Outcome::Found)
+    tell(&verdict_text(&verdict, limit));
+    Ok(match verdict {
+        Verdict::Within { .. } => Outcome::Fine,
+        Verdict::Exceeded { .. } | Verdict::Refused(_) => Outcome::Found,
+    })
 }

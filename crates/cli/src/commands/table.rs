@@ -45,7 +45,7 @@ pub(crate) struct TableArgs {
 
     /// Sort rows by KEY, largest first; `none` keeps the order of first execution [default:
     /// `self_device_time_total` if a device was used, else `self_cpu_time_total`]
-    #[arg(long, value_name = "KEY", hide_possible_values = true, value_parser = sort_keys())]
+    #[arg(long, alias = "sort", value_name = "KEY", hide_possible_values = true, value_parser = sort_keys())]
     sort_by: Option<Order>,
 
     /// Show these columns, in this order, separated by commas [default: all with data; in a
@@ -58,7 +58,7 @@ pub(crate) struct TableArgs {
     width: Option<usize>,
 
     /// Show at most N rows; -1 shows all [default: 100; all with --json]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, alias = "limit", value_name = "N", allow_negative_numbers = true)]
     row_limit: Option<i64>,
 
     /// Split rows by input `shape` or by the N innermost stack frames, `stack:N` [default N: 5];

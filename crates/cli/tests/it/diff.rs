@@ -119,8 +119,16 @@ fn a_limit_sets_the_exit_code() {
     ] {
         let run = diff(&before, &after, arguments);
         assert_eq!(run.code, Some(code), "{arguments:?}");
-        assert_eq!(run.stderr.is_empty(), code == 0, "{}", run.stderr);
+        let verdict = if code == 0 {
+            ", within "
+        } else {
+            ", more than "
+        };
+        assert!(run.stderr.contains(verdict), "{}", run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
     }
+    let run = diff(&before, &after, &["--fail-over", "6"]);
+    assert_eq!(run.stderr, "CPU time grew by 5.0%, within 6%\n");
     let run = diff(&before, &after, &["--fail-over", "20", "--fail-on", "row"]);
     assert_eq!(run.stderr, "mm grew by 25.0% of the whole, more than 20%\n");
     assert_eq!(diff(&after, &before, &["--fail-over", "0%"]).code, Some(0));
@@ -130,9 +138,42 @@ fn a_limit_sets_the_exit_code() {
 fn a_trace_does_not_differ_from_itself() {
     let host = golden_of("cnn-full", "trace.json.gz");
     for trace in [host, device_golden("gpt-full")] {
-        let text = diff(&trace, &trace, &["--fail-over", "0%"]).printed();
+        let run = diff(&trace, &trace, &["--fail-over", "0%"]);
+        let told = (run.code, run.stderr.as_str());
+        assert_eq!(told, (Some(0), "CPU time did not grow, within 0%\n"));
+        let text = run.stdout;
         assert!(
             text.starts_with("No change.\nRows: 0 changed, 0 new, 0 gone, "),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_narrow_text_says_that_rows_are_split_by_shapes_it_does_not_show() {
+    let folder = tempfile::tempdir().unwrap();
+    let [before, after] = ["a.json", "b.json"].map(|name| folder.path().join(name));
+    let shaped = |duration: u64, size: u64, start: u64| {
+        serde_json::json!({
+            "ph": "X", "cat": "cpu_op", "name": "aten::a_rather_long_name", "pid": 1, "tid": 2,
+            "ts": start, "dur": duration,
+            "args": { "Input Dims": [[size, size], [size, size]] },
+        })
+    };
+    let none = serde_json::json!({});
+    write_events(&before, &[shaped(10, 8, 0), shaped(20, 9, 100)], &none);
+    write_events(&after, &[shaped(15, 8, 0), shaped(30, 9, 100)], &none);
+    let line = "Rows are split by input shapes; --by name joins them.\n";
+    for (arguments, is_said) in [
+        (&["--width", "60"][..], true),
+        (&["--width", "200"], false),
+        (&["--width", "60", "--by", "name"], false),
+    ] {
+        let text = diff(&before, &after, arguments).printed();
+        assert_eq!(text.contains(line), is_said, "{text}");
+        assert_eq!(
+            text.contains("Input Shapes"),
+            arguments[1] == "200",
             "{text}"
         );
     }
@@ -161,6 +202,13 @@ fn failures_have_another_code_than_differences() {
         run.stderr,
         "error: missing.json: no such file or directory\n"
     );
+    for limit in ["-5", "-5%"] {
+        let run = diff(&before, &before, &["--fail-over", limit]);
+        assert_eq!(run.code, Some(2));
+        let error = "a limit cannot be negative: use 0% or more";
+        assert!(run.stderr.contains(error), "{}", run.stderr);
+        assert!(!run.stderr.contains("-- -5"), "{}", run.stderr);
+    }
     let run = diff(&before, &before, &["--fail-over", "much"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""));
     assert_eq!(diff(&before, &before, &["--fail-on", "row"]).code, Some(2));
@@ -248,7 +296,11 @@ fn an_incomplete_trace_is_judged_only_on_request() {
     for (facts, what) in [
         (
             serde_json::json!({ "mindprof": { "lost": { "budget": 48 } } }),
-            "lost 48 events, 96.0% of all",
+            "lost 48 events, up to 96.0% of its CPU events",
+        ),
+        (
+            serde_json::json!({ "mindprof_damage": { "altered": 90 } }),
+            "has a note of loss, cuts or damage that cannot be read",
         ),
         (
             serde_json::json!({ "mindprof": { "lost": { "workers": 1 } } }),
@@ -273,7 +325,18 @@ fn an_incomplete_trace_is_judged_only_on_request() {
             assert!(run.stderr.contains("--allow-incomplete"), "{}", run.stderr);
             let run = diff(first, second, &["--fail-over", "5%", "--allow-incomplete"]);
             assert_eq!(run.code, Some(0), "{what}: {}", run.stderr);
-            assert_eq!(run.stderr, format!("warning: {name} {what}\n"));
+            let verdict = "CPU time did not grow, within 5%";
+            assert_eq!(run.stderr, format!("warning: {name} {what}\n{verdict}\n"));
+            // Without a limit, the text says it too.
+            let run = diff(first, second, &[]);
+            let column = if first == &after { "A" } else { "B" };
+            let note = format!("\nnote: {column} {what}\n");
+            assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+            assert!(run.stdout.ends_with(&note), "{}", run.stdout);
+            let json = diff(first, second, &["--json"]).json();
+            let side = if first == &after { "before" } else { "after" };
+            assert_eq!(json["notes"][0]["side"], side, "{json}");
+            assert!(json["notes"][0]["kind"].is_string(), "{json}");
         }
     }
     let run = diff(&before, &before, &["--allow-incomplete"]);
@@ -329,7 +392,13 @@ fn options_that_differ_are_warnings_beside_the_verdict() {
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let after = after.display();
     let warning = "input shapes, and recording them takes time\n";
-    assert_eq!(run.stderr, format!("warning: only {after} has {warning}"));
+    let verdict = "CPU time did not grow, within 5%\n";
+    assert_eq!(
+        run.stderr,
+        format!("warning: only {after} has {warning}{verdict}")
+    );
+    let note = "\nnote: only B has input shapes, and recording them takes time\n";
+    assert!(run.stdout.ends_with(note), "{}", run.stdout);
 }
 
 #[test]

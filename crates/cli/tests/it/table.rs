@@ -30,7 +30,8 @@ fn the_table_is_torchs_table() {
         (
             "gpt-plain",
             "default",
-            &["--row-limit", "100", "--sort-by", "none"],
+            // The names of `run`.
+            &["--limit", "100", "--sort", "none"],
         ),
         ("cnn-full", "default", &["--sort-by", "none"]),
         ("mlp-full", "default", &["--sort-by", "none"]),

@@ -190,7 +190,7 @@ fn a_table_without_rows_says_so_and_what_was_lost() {
     assert_eq!(of(&profile, &TableOptions::default()), said);
     builder.add_loss(LossCause::Budget, 2);
     let profile = builder.into_profile().unwrap();
-    let lost = format!("{said}Events lost: 2, 2 over the byte budget\n");
+    let lost = format!("{said}Events lost: 2 over the byte budget\n");
     assert_eq!(of(&profile, &TableOptions::default()), lost);
 }
 

@@ -186,9 +186,11 @@ impl TraceReading<'_> {
             "baseTimeNanoseconds" => {
                 collector.base_ns = super::integer::number_of(value);
             }
-            "mindprof" => serde_json::from_slice::<Mark>(value)
-                .unwrap_or_default()
-                .apply(collector),
+            "mindprof" => {
+                add_losses(value, collector);
+                let mark = serde_json::from_slice::<Mark>(value);
+                mark.unwrap_or_default().apply(collector);
+            }
             // The writer adds these again.
             "schemaVersion" | "displayTimeUnit" | "traceName" => {}
             _ => {
@@ -200,11 +202,39 @@ impl TraceReading<'_> {
     }
 }
 
-/// The facts that our own writer adds to torch's keys.
+/// Adds the lost events that the writer of a trace counted. A count that cannot be read, or that has
+/// an unknown cause, is an unreadable note rather than no loss.
+fn add_losses(mark: &[u8], collector: &mut Collector) {
+    let lost = serde_json::from_slice::<Losses>(mark).map(|mark| mark.lost.unwrap_or_default());
+    let is_readable = lost.is_ok_and(|lost| {
+        let add = |(key, count): (String, Value)| {
+            let count = count.as_u64()?;
+            let mut causes = LossCause::ALL.into_iter();
+            match causes.find(|&cause| loss_key(cause) == key) {
+                Some(cause) => collector.part.add_loss(cause, count),
+                None if count == 0 => {}
+                None => return None,
+            }
+            Some(())
+        };
+        // Every count that can be read is added, even if another one cannot.
+        lost.into_iter().map(add).filter(Option::is_none).count() == 0
+    });
+    if !is_readable {
+        collector.repairs.add(Repair::UnreadableNote, 1);
+    }
+}
+
+/// The counts of lost events that our own writer adds to torch's keys.
+#[derive(Deserialize)]
+struct Losses {
+    lost: Option<FxHashMap<String, Value>>,
+}
+
+/// The facts about tracks and devices that our own writer adds to torch's keys.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Mark {
-    lost: FxHashMap<String, u64>,
     #[serde(rename = "spare_tracks")]
     overflow_tracks: Vec<OverflowTrack>,
     /// The kind of the devices as torch's number, if it is not CUDA.
@@ -221,10 +251,6 @@ struct OverflowTrack {
 
 impl Mark {
     fn apply(&self, collector: &mut Collector) {
-        for cause in LossCause::ALL {
-            let count = self.lost.get(loss_key(cause)).copied().unwrap_or(0);
-            collector.part.add_loss(cause, count);
-        }
         if let Some(device) = self.device_type.and_then(DeviceKind::from_number) {
             collector.set_device(device);
         }

@@ -1,4 +1,4 @@
-use mindprof_model::{Category, DeviceKind, Flags, Nanos, ScopeKind};
+use mindprof_model::{Category, Damage, DeviceKind, Flags, Nanos, ScopeKind};
 
 use super::*;
 use crate::read::{read_trace, read_trace_with};
@@ -151,6 +151,40 @@ fn events_without_a_usable_time_are_counted_as_lost() {
     assert_eq!(times(&reading), [("f", 0, 1000)]);
     assert_eq!(told(&reading), [("no_time", 5), ("not_a_number", 1)]);
     assert_eq!(reading.profile.loss().count(LossCause::Damaged), 5);
+}
+
+#[test]
+fn a_note_of_lost_events_that_cannot_be_read_is_not_forgotten() {
+    let read = |mark: &str| {
+        let text = format!(
+            r#"{{"mindprof": {mark}, "traceEvents": [{{"ph": "X", "name": "f", "ts": 1, "dur": 1}}]}}"#
+        );
+        reading(text.as_bytes())
+    };
+    for mark in [
+        r#"{"lost": 90}"#,
+        r#"{"lost": {"budget": "90"}}"#,
+        r#"{"lost": {"budget": 90.0}}"#,
+        r#"{"lost": {"budget": 1e30}}"#,
+        r#"{"lost": {"budget": -90}}"#,
+        r#"{"lost": {"budget": null}}"#,
+        r#"{"lost": {"budget": 0, "future": 90}}"#,
+        r#""{\"lost\": {\"budget\": 90}}""#,
+    ] {
+        let reading = read(mark);
+        assert_eq!(told(&reading), [("unreadable_note", 1)], "{mark}");
+        let damage = Damage::read(reading.profile.metadata());
+        assert_eq!(damage.unreadable, 1, "{mark}");
+    }
+    for (mark, lost) in [
+        (r#"{"version": "1"}"#, 0),
+        (r#"{"lost": {"budget": 3, "future": 0}}"#, 3),
+        (r#"{"lost": {"budget": 3}, "spare_tracks": 5}"#, 3),
+    ] {
+        let reading = read(mark);
+        assert_eq!(told(&reading), [], "{mark}");
+        assert_eq!(reading.profile.loss().total(), lost, "{mark}");
+    }
 }
 
 #[test]
