@@ -16,8 +16,7 @@ TRACE = documents.ROOT / "tests" / "goldens" / "h200-torch2.11" / "gpt-full.trac
 
 
 def test_the_commands_for_traces_run(tmp_path: Path) -> None:
-    for name in ("trace.json.gz", "before.json.gz"):
-        shutil.copy(TRACE, tmp_path / name)
+    shutil.copy(TRACE, tmp_path / "trace.json.gz")
     (commands,) = (
         text
         for language, text in documents.blocks(README)

@@ -296,3 +296,52 @@ assert "torch" not in sys.modules
 """
     done = python(program, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+NOT_OF_MEMORY = (
+    "concrete_inputs",
+    "flow_id",
+    "flow_start",
+    "flow_type",
+    "input_dtypes",
+    "kwinputs",
+    "structured_input_shapes",
+    "structured_input_strides",
+)
+
+
+def test_memory_events_have_nothing_that_only_operators_have(profile: Callable[..., Any]) -> None:
+    with profile(
+        activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True, record_shapes=True
+    ) as prof:
+        x = torch.ones(1000)
+        y = x + x
+        del x, y
+    memory = next(event for event in prof.events() if event.name == "[memory]")
+    operator = next(event for event in prof.events() if event.name == "aten::add")
+    for name in NOT_OF_MEMORY:
+        assert getattr(memory, name) is None, name
+        assert getattr(operator, name) is not None, name
+    raw = next(e for e in prof.profiler.kineto_results.events() if e.name() == "[memory]")
+    assert (raw.flow_id(), raw.flow_start(), raw.dtypes()) == (0, False, [])
+
+
+def test_vars_of_an_event_are_those_of_torchs(profile: Callable[..., Any]) -> None:
+    event = recorded(profile).events()[0]
+    found = vars(event)
+    assert found.keys() == vars(ours.FunctionEvent(0, "x", 0, 0, 0)).keys()
+    assert found["name"] == "aten::ones"
+    if hasattr(CLASSES["FunctionEvent"](0, "x", 0, 0, 0), "python_id"):
+        assert found.keys() >= vars(CLASSES["FunctionEvent"](0, "x", 0, 0, 0)).keys()
+
+
+def test_changes_of_events_reach_the_rows(profile: Callable[..., Any]) -> None:
+    prof = recorded(profile)
+    before = {row.key: row.count for row in prof.key_averages()}
+    assert before["aten::add"] == 2
+    adds = [event for event in prof.events() if event.name == "aten::add"]
+    adds[0].name = "renamed"
+    after = {row.key: row.count for row in prof.key_averages()}
+    assert after == {**before, "aten::add": 1, "renamed": 1}
+    prof.events().clear()
+    assert list(prof.key_averages()) == []

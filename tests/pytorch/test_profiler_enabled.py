@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -186,3 +189,71 @@ def test_values_of_fast_ranges_are_recorded(memory: bool) -> None:
 
     assert values(mindprof.profile) == values(torch.profiler.profile) == [[[5], []]]
     assert torch._C._profiler._RecordFunctionFast is fast
+
+
+STAND_INS = [
+    (torch.optim.Optimizer, "_optimizer_step_code"),
+    (torch.autograd, "_profiler_enabled"),
+    (torch._C._autograd, "_profiler_type"),
+    (torch.autograd, "_disable_profiler"),
+]
+ATTRIBUTES = ("__name__", "__qualname__", "__code__", "__defaults__", "__self__")
+
+
+@pytest.mark.parametrize(("owner", "name"), STAND_INS, ids=[name for _, name in STAND_INS])
+def test_a_stand_in_has_the_attributes_of_its_function(owner: Any, name: str) -> None:
+    theirs = getattr(owner, name)
+    with mindprof.profile(record_shapes=True, profile_memory=True):
+        ours = getattr(owner, name)
+        assert ours is not theirs
+        for attribute in ATTRIBUTES:
+            missing = f"no {attribute}"
+            expected = getattr(theirs, attribute, missing)
+            assert getattr(ours, attribute, missing) == expected
+        assert ours.__wrapped__ is theirs
+        if hasattr(theirs, "__code__"):
+            assert inspect.signature(ours) == inspect.signature(theirs)
+    assert getattr(owner, name) is theirs
+
+
+BESIDE = """
+import threading
+import mindprof
+import torch
+
+x = torch.ones(4, 4)
+
+def record():
+    cpu = [torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=cpu, with_stack=True) as prof:
+        x @ x
+    print(sum(event.name == "aten::mm" for event in prof.events()))
+
+with mindprof.profile(record_shapes=True, profile_memory=True):
+    thread = threading.Thread(target=record)
+    thread.start()
+    thread.join()
+record()
+"""
+
+
+def test_torchs_profiler_records_stacks_beside_ours_and_after_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BESIDE],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["1", "1"], done.stderr
+
+
+def test_the_loop_of_a_worker_is_wrapped_as_functions_are() -> None:
+    module = torch.utils.data._utils.worker
+    theirs = module._worker_loop
+    with mindprof.profile():
+        assert module._worker_loop is not theirs
+        assert module._worker_loop.__wrapped__ is theirs
+        assert module._worker_loop.__name__ == "_worker_loop"
+        assert inspect.signature(module._worker_loop) == inspect.signature(theirs)

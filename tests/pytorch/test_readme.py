@@ -37,13 +37,21 @@ def run(arguments: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def test_the_first_program(tmp_path: Path) -> None:
+def test_the_first_program_and_the_commands_for_its_trace(tmp_path: Path) -> None:
     (program,) = (
         text
         for language, text in documents.blocks(README)
         if language == "python" and text.startswith("import torch\nimport mindprof\n")
     )
     printed = run(["-c", program], tmp_path)
+    (commands,) = (
+        text
+        for language, text in documents.blocks(README)
+        if language == "sh" and "mindprof info" in text
+    )
+    documents.run("sh", commands, tmp_path)
+    for name in ("memory.html", "small.json.gz", "trace.parquet"):
+        assert (tmp_path / name).stat().st_size > 100, name
     rows = {line.split()[0]: line.split()[-1] for line in printed.splitlines() if line.strip()}
     assert rows["aten::addmm"] == "20"
     assert (tmp_path / "trace.json.gz").stat().st_size > 100

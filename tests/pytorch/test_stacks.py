@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import re
 import threading
@@ -157,3 +158,46 @@ def test_functions_that_mindprof_calls_are_recorded() -> None:
         f"{FILE}: {caller}",
     ]
     assert f": {caller}" in names[1]
+
+
+def nested_profile() -> mindprof.profile:
+    with mindprof.profile(with_stack=True, profile_memory=True) as prof:
+        z = torch.ones(100, 100)
+        del z
+    return prof
+
+
+def call_nested() -> mindprof.profile:
+    return nested_profile()
+
+
+def rows_with_memory(prof: mindprof.profile) -> list[tuple[str, int, int]]:
+    return [(row.key, row.count, row.cpu_memory_usage) for row in prof.key_averages()]
+
+
+@pytest.mark.parametrize("options", [{"with_stack": True}, {}], ids=["stacks", "plain"])
+def test_a_nested_profile_begins_with_the_open_calls(options: dict[str, Any]) -> None:
+    alone = call_nested()
+    with mindprof.profile(**options) as outer:
+        nested = call_nested()
+    (root,) = (event for event in alone.events() if event.cpu_parent is None)
+    (found,) = (event for event in nested.events() if event.cpu_parent is None)
+    assert found.name.split(": ")[-1] == root.name.split(": ")[-1]
+    assert rows_with_memory(nested) == rows_with_memory(alone)
+    functions = {event.name.split(": ")[-1] for event in nested.events()}
+    assert {"call_nested", "nested_profile"} <= functions
+    if options:
+        names = [event.name.split(": ")[-1] for event in outer.events()]
+        assert (names.count("call_nested"), names.count("nested_profile")) == (1, 1)
+
+
+def test_garbage_collections_show_no_calls_of_ours() -> None:
+    config = mindprof.ExperimentalConfig(record_python_gc_info=True)
+    with mindprof.profile(with_stack=True, experimental_config=config) as prof:
+        gc.collect()
+        gc.collect()
+    names = [event.name for event in prof.events()]
+    assert names.count("Python GC") == 2
+    # Starting and stopping are calls of ours; the collections themselves make none.
+    of_ours = [name.split(": ")[-1] for name in names if "garbage.py" in name]
+    assert set(of_ours) <= {"__init__", "start", "stop"}

@@ -300,6 +300,13 @@ impl FunctionEvent {
         class.getattr("__repr__")?.call1((slf,))
     }
 
+    /// A new dictionary of the attributes that torch's events have, for `vars(event)`.
+    #[getter(__dict__)]
+    fn attributes<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        let class = classes(slf.py())?.function_event.bind(slf.py());
+        class.call_method1("_attributes", (slf,))
+    }
+
     /// The Python class, which events made by hand are instances of, so that `isinstance` holds.
     #[getter(__class__)]
     #[expect(clippy::unused_self, reason = "a getter takes it")]

@@ -128,7 +128,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::range::{
-        RangeHandle, RecordFunctionFast, StepRange, garbage_collection_enter,
+        GarbageListener, RangeHandle, RecordFunctionFast, StepRange,
         record_function_with_args_enter, record_function_with_args_exit,
     };
     #[pymodule_export]

@@ -160,12 +160,37 @@ pub(crate) fn record_function_with_args_enter(
     Ok(RangeHandle::open(name, NameKind::Annotation, &given))
 }
 
-/// Opens the range of a run of Python's garbage collector and returns its handle.
-#[pyfunction]
-pub(crate) fn garbage_collection_enter() -> RangeHandle {
-    let name = Name::intern("Python GC", NameKind::Function);
-    RangeHandle {
-        open: GilCell::new(open(name)),
+/// A callback of Python's garbage collector that records each of its runs as a range.
+///
+/// It is a native object rather than a Python function, so that it does not appear among the
+/// recorded Python calls.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct GarbageListener {
+    /// A weak reference to the profiler. It lets a profiler die that was never stopped.
+    #[pyo3(get)]
+    owner: Py<PyAny>,
+    running: RangeHandle,
+}
+
+#[pymethods]
+impl GarbageListener {
+    #[new]
+    fn new(owner: Py<PyAny>) -> Self {
+        Self {
+            owner,
+            running: RangeHandle::unrecorded(),
+        }
+    }
+
+    /// Opens the range when a run begins, and closes it when the run ends.
+    fn __call__(&self, phase: &Bound<'_, PyString>, info: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (_, py) = (info, phase.py());
+        self.running.close(py);
+        if phase == "start" && !self.owner.bind(py).call0()?.is_none() {
+            let opened = open(Name::intern("Python GC", NameKind::Function));
+            self.running.open.with(py, opened, std::mem::replace);
+        }
+        Ok(())
     }
 }
 

@@ -16,10 +16,11 @@ use mindprof_record::wants_storages;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyType};
+use pyo3::types::{PyDict, PyString, PyType};
 
 use crate::pending_exception::ignore_errors;
 use crate::runtime;
+use crate::torch_names::attribute_of;
 
 interned_names! {
     /// Attributes in which modules, optimizers and torch's tensors hold tensors, and the method of a
@@ -134,6 +135,12 @@ impl OptimizerWatch {
     fn __call__<'py>(&self, optimizer: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         note_optimizer(optimizer);
         self.theirs.bind(optimizer.py()).call1((optimizer,))
+    }
+
+    /// Returns the original method's attribute of this name. torch's own profiler reads `__code__`
+    /// to recognize the steps of optimizers.
+    fn __getattr__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        attribute_of(self.theirs.bind(name.py()), name)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mindprof_pytorch::Observer;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 /// Calls a function of torch that takes the object in a thread's slot for its own profiler. Ours is
 /// hidden from it meanwhile.
@@ -38,6 +38,24 @@ impl TorchWithoutSlot {
             None => call(),
         }
     }
+
+    /// Returns the original function's attribute of this name, such as `__code__` or `__name__`, so
+    /// that other tools can read this object as they read the function.
+    fn __getattr__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        attribute_of(self.theirs.bind(name.py()), name)
+    }
+}
+
+/// Returns an attribute of the function that a stand-in replaces. `__wrapped__` is the function
+/// itself, by which `inspect` finds its signature.
+pub(crate) fn attribute_of<'py>(
+    theirs: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+) -> PyResult<Bound<'py, PyAny>> {
+    if name == "__wrapped__" {
+        return Ok(theirs.clone());
+    }
+    theirs.getattr(name)
 }
 
 thread_local! {

@@ -1,6 +1,7 @@
 //! Turns captures into profiles: each window becomes a part, with ticks converted to nanoseconds
 //! and the recorder's names to strings.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mindprof_model::{
@@ -192,8 +193,8 @@ impl Scopes<'_> {
         let mut events = EventBatch::with_capacity(order.len());
         for (place, &index) in order.iter().enumerate() {
             let record = cursor.at(index as usize);
-            let end = capture.window.end;
-            events.push(names.event(record, self.id, self.tables, &scale, end, part));
+            let window = &capture.window;
+            events.push(names.event(record, self.id, self.tables, &scale, window, part));
             if !names_by_start.is_empty()
                 && let Some(&number) = names_by_start.get(&record.start)
             {
@@ -386,7 +387,7 @@ impl Found {
         };
         for record in thread.records() {
             if record.is_scope() && is_wanted(record) {
-                found.nesting.push(record.start);
+                found.nesting.push(record.start.max(capture.window.start));
                 continue;
             }
             found.nesting.pass_by();
@@ -397,20 +398,35 @@ impl Found {
         }
         found.open.retain(is_wanted);
         for record in &found.open {
-            found.nesting.push(record.start);
+            found.nesting.push(record.start.max(capture.window.start));
         }
         found
     }
 }
 
 /// Returns whether a scope belongs to the window. Calls are recorded also during pauses.
+///
+/// A window with stacks begins with the calls that are open then, as if they had been made at that
+/// moment. In the first window they are; if another window was open before, their records begin
+/// earlier.
+///
+/// ```text
+/// outer window   |-----------------------|
+/// call             |-----------------|
+/// inner window          |--------|
+/// its event             |--------|
+/// ```
 #[inline]
 fn is_wanted(capture: &Capture, record: &Record) -> bool {
     if record.stack & Record::CALL == 0 {
         return capture.wants(record.start);
     }
-    matches!(capture.keep_calls, Calls::All | Calls::Modules)
-        && capture.window.contains(&record.start)
+    let window = &capture.window;
+    match capture.keep_calls {
+        Calls::None | Calls::Sampled => false,
+        Calls::Modules => window.contains(&record.start),
+        Calls::All => record.start < window.end && record.end > window.start,
+    }
 }
 
 /// Returns records of the scopes that were open when the window closed, innermost first.
@@ -504,13 +520,13 @@ impl Names {
         thread: ThreadId,
         tables: &Tables,
         scale: &Scale,
-        window_end: u64,
+        window: &Range<u64>,
         part: &mut Part,
     ) -> Event {
         let (name, kind) = self.find(record.name & !Record::ASYNC, part);
         let (category, scope) = kind.describe();
-        let start = scale.nanoseconds(record.start);
-        let end = scale.nanoseconds(record.end.min(window_end));
+        let start = scale.nanoseconds(record.start.max(window.start));
+        let end = scale.nanoseconds(record.end.min(window.end));
         let mut event = Event::new(category, name, thread, Nanos(start), Nanos(end - start));
         event.scope = scope;
         let inputs = tables.inputs.get(record.inputs_number() as usize);
@@ -519,7 +535,7 @@ impl Names {
         let stack = tables.stacks.get(stack.raw() as usize);
         event.stack = stack.copied().unwrap_or(StackId::NONE);
         event.set_sequence(record.sequence_number());
-        if record.end > window_end {
+        if record.end > window.end {
             event.flags = event.flags.union(Flags::UNFINISHED);
         }
         if record.name & Record::ASYNC != 0 {

@@ -6,6 +6,7 @@ No other thread runs in it, and recorded memory is that of the thread that loads
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import sys
@@ -65,6 +66,7 @@ class Loop:
     """
 
     def __init__(self, theirs: Callable[..., None], plan: Callable[[], Plan | None]) -> None:
+        functools.update_wrapper(self, theirs)
         self.theirs = theirs
         self._plan = plan
 

@@ -459,6 +459,13 @@ class profile(SharedResults):
             self._stats.number_of_events = len(self._events)
         return self._events
 
+    def _changed_events(self) -> EventList[FunctionEvent] | None:
+        events = self._events
+        # A list of several recordings has no single source, so changes to it are not noticed.
+        if events is None or len(self._finished) > 1 or events._untouched() is not None:
+            return None
+        return events
+
     def table(
         self,
         sort_by: str | None = None,

@@ -144,6 +144,11 @@ class FunctionEvent(FormattedTimesMixin, KeyedEventMixin):
         self.metadata: Any = typed_metadata
         self._event_metadata: EventMetadata | None = metadata_of(extra_meta) if extra_meta else None
 
+    @staticmethod
+    def _attributes(event: FunctionEvent) -> dict[str, Any]:
+        """Returns the attributes of a recorded event that one made by hand holds itself."""
+        return {name: getattr(event, name) for name in vars(_BLANK)}
+
     @classmethod
     def _copied(cls, event: FunctionEvent) -> FunctionEvent:
         """Returns an event with the current attributes of a recorded one."""

@@ -11,6 +11,7 @@ import os
 from mindprof import _core
 from mindprof._results import lists
 from mindprof._results.event_list import EventList
+from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.recorded_files import RecordedFiles
 
@@ -39,6 +40,10 @@ class SharedResults(RecordedFiles):
     def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         raise NotImplementedError
 
+    def _changed_events(self) -> EventList[FunctionEvent] | None:
+        """Returns the list of events if the user has changed it or one of its events."""
+        return None
+
     def _recorded(self, doing: str, /) -> _core.Events:
         recording = self._recording_for(doing)
         if recording is None:
@@ -65,8 +70,17 @@ class SharedResults(RecordedFiles):
         Raises:
             AssertionError: The profiler was never started.
         """
+        recording = self._recording_for("getting key averages")
+        changed = self._changed_events()
+        if changed is not None and recording is not None:
+            return changed.key_averages(
+                group_by_input_shape,
+                group_by_stack_n,
+                group_by_overload_name,
+                include_python_functions,
+            )
         return lists.key_averages(
-            self._recording_for("getting key averages"),
+            recording,
             group_by_input_shape=group_by_input_shape,
             group_by_stack_n=group_by_stack_n,
             group_by_overload_name=group_by_overload_name,

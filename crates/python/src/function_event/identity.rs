@@ -213,23 +213,20 @@ impl FunctionEvent {
         Ok(list)
     }
 
-    #[getter]
-    pub(super) fn flow_id(&self) -> u32 {
-        self.flow_end().map_or(0, |end| end.number)
+    /// `None` for a memory record, as in torch; the same holds for the other two.
+    #[getter(flow_id)]
+    fn shown_flow_id(&self) -> Option<u32> {
+        self.recorded().map(|_| self.flow_id())
     }
 
-    #[getter]
-    pub(super) fn flow_type(&self) -> u8 {
-        self.flow_end().map_or(0, |end| match end.kind {
-            FlowKind::Backward => 1,
-            FlowKind::Launch => 2,
-        })
+    #[getter(flow_type)]
+    fn shown_flow_type(&self) -> Option<u8> {
+        self.recorded().map(|_| self.flow_type())
     }
 
-    #[getter]
-    pub(super) fn flow_start(&self) -> bool {
-        self.flow_end()
-            .is_some_and(|end| end.side == FlowSide::Tail)
+    #[getter(flow_start)]
+    fn shown_flow_start(&self) -> Option<bool> {
+        self.recorded().map(|_| self.flow_start())
     }
 
     #[getter]
@@ -247,5 +244,23 @@ impl FunctionEvent {
     pub(super) fn python_module_id(&self) -> i64 {
         let module = self.python_call().and_then(|call| call.module);
         module.map_or(-1, i64::from)
+    }
+}
+
+impl FunctionEvent {
+    pub(super) fn flow_id(&self) -> u32 {
+        self.flow_end().map_or(0, |end| end.number)
+    }
+
+    pub(super) fn flow_type(&self) -> u8 {
+        self.flow_end().map_or(0, |end| match end.kind {
+            FlowKind::Backward => 1,
+            FlowKind::Launch => 2,
+        })
+    }
+
+    pub(super) fn flow_start(&self) -> bool {
+        self.flow_end()
+            .is_some_and(|end| end.side == FlowSide::Tail)
     }
 }

@@ -115,6 +115,66 @@ fn calls_go_on_while_scopes_are_paused() {
     assert_eq!(names(&session.stop().assemble()), ["main"]);
 }
 
+// outer window   |------------------------------|
+// gone            |--|
+// main, step          |----------------------|
+// inner window            |--------------|
+// op, later                  |-|  |--------|
+#[test]
+fn a_window_begins_with_the_calls_that_are_open() {
+    let mut inner = None;
+    let mut profile = None;
+    let outer = Session::start(with_stacks());
+    call(frame("gone"), || ());
+    call(frame("main"), || {
+        call(frame("step"), || {
+            inner = Some(Session::start(with_stacks()));
+            drop(scope(&OP));
+            call(frame("later"), || {
+                profile = inner.take().map(|inner| inner.stop().assemble());
+            });
+        });
+    });
+    let profile = profile.expect("the window was closed");
+    assert_eq!(names(&profile), ["main", "step", "op", "later"]);
+    assert_eq!(stack_of(&profile, "step"), ["main"]);
+    let starts: Vec<_> = profile.events().iter().map(|e| e.start.0).collect();
+    assert_eq!(starts[..2], [0, 0]);
+    let outer = outer.stop().assemble();
+    assert_eq!(names(&outer), ["gone", "main", "step", "op", "later"]);
+}
+
+// outer window   |---------------------|
+// main            |------------------|
+// inner window        |--|
+#[test]
+fn a_call_that_ends_after_its_window_is_told_as_open() {
+    let outer = Session::start(with_stacks());
+    let mut inner = None;
+    call(frame("main"), || {
+        inner = Some(Session::start(with_stacks()).stop());
+    });
+    drop(outer.stop());
+    let profile = inner.expect("the window was closed").assemble();
+    assert_eq!(names(&profile), ["main"]);
+    assert!(profile.events()[0].flags.contains(Flags::UNFINISHED));
+}
+
+#[test]
+fn a_window_that_wants_modules_has_only_those_that_begin_in_it() {
+    let outer = Session::start(with_stacks());
+    let module = Name::intern("module", NameKind::Module);
+    let mut inner = None;
+    call(module, || {
+        let session = Session::start(with_modules());
+        call(module, || ());
+        inner = Some(session.stop());
+    });
+    drop(outer.stop());
+    let profile = inner.expect("the window was closed").assemble();
+    assert_eq!(names(&profile), ["module"]);
+}
+
 #[test]
 fn calls_that_are_open_at_the_end_are_told_with_their_stacks() {
     let mut profile = None;
