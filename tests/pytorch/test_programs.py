@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 import warnings
 from collections import Counter
@@ -124,34 +121,3 @@ def test_a_compiled_graph_has_its_ranges_without_torchs_profiler() -> None:
     # Before torch 2.11 there may be none.
     assert has_range or torch_version(torch) < (2, 11)
     assert torch._C._profiler._RecordFunctionFast is theirs_class
-
-
-LATE = """
-import sys
-import mindprof
-import torch
-
-model = torch.nn.Linear(4, 4)
-with mindprof.profile() as prof:
-    before = set(sys.modules)
-    torch.optim.Adam(model.parameters())
-    torch.empty(3, device="meta") + 1
-    late = set(sys.modules) - before
-print("dynamo late:", "torch._dynamo" in late)
-"""
-PLAIN = LATE.replace("mindprof.profile()", "torch.profiler.profile()")
-
-
-def test_modules_that_torch_loads_late_are_loaded_before_the_window_as_in_torch() -> None:
-    printed = []
-    for program in (LATE, PLAIN):
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", program],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        printed.append(done.stdout)
-    assert printed[0] == printed[1]

@@ -15,7 +15,6 @@ from typing import Any, Literal
 from mindprof import _core
 from mindprof._frameworks.loader_workers import WORKERS
 from mindprof._frameworks.present import supported_activities
-from mindprof._frameworks.torch_imports import import_late_modules
 from mindprof._profiler import autograd_profile
 from mindprof._profiler import metadata as trace_metadata
 from mindprof._profiler.observer import _ITraceObserver
@@ -60,9 +59,6 @@ def _warn_once(message: str) -> None:
 
 class _KinetoProfile(SharedResults):
     """A profiler that records from `start()` to `stop()`. See `profile` for the arguments."""
-
-    #: Whether modules that torch would import during the recording are imported before it.
-    _imports_late_modules = True
 
     def __init__(
         self,
@@ -138,8 +134,6 @@ class _KinetoProfile(SharedResults):
 
     def prepare_trace(self) -> None:
         """Prepares a recording: creates the inner profiler and the trace id."""
-        if self._imports_late_modules:
-            import_late_modules()
         if self.profiler is not None and not self.acc_events:
             _warn_once(
                 "Warning: Profiler clears events at the end of each cycle. Only events from the "
@@ -257,9 +251,6 @@ class _KinetoProfile(SharedResults):
 
     def _recording_for(self, doing: str, /) -> _core.Profile | None:
         return self._initialized(doing)._recording_for(doing)
-
-    def _changed_events(self) -> EventList[FunctionEvent] | None:
-        return None if self.profiler is None else self.profiler._changed_events()
 
     def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         self._initialized("exporting stacks")._write_stacks(path, metric)

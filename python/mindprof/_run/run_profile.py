@@ -30,9 +30,6 @@ class RunProfile(profile):
     marks of the recording, because ranges would appear in the program's own profilers too.
     """
 
-    #: The program decides what it imports, and imports have ranges of their own.
-    _imports_late_modules = False
-
     #: The steps that were recorded in the current window of a schedule.
     recorded_steps: tuple[Span, ...] = ()
 
