@@ -21,13 +21,16 @@
 //! assert_eq!(rows.averages.self_cpu_total().0, 40);
 //! ```
 
+mod called;
 mod charges;
 mod completeness;
 mod diff;
 mod functions;
+mod modules;
 mod own_code;
 mod questions;
 mod run;
+mod sampling;
 mod side_ranges;
 mod steps;
 mod summary;
@@ -39,9 +42,11 @@ pub use charges::Cost;
 pub use completeness::{Completeness, Extra};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use functions::{Called, FunctionCost, Functions, LineCost};
+pub use modules::{ModuleCost, ModuleRows, Modules};
 pub use own_code::{OwnCode, SOURCES_KEY, Sources};
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};
+pub use sampling::{SAMPLING_KEY, Sampling};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use steps::{Step, Steps};
 pub use summary::{Summary, Track};
