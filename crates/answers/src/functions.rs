@@ -149,6 +149,15 @@ impl Functions {
         self
     }
 
+    /// Returns the files of the lines, each once.
+    pub fn files(&self) -> Vec<&str> {
+        let lines = self.lines.iter().chain(&self.lines_elsewhere);
+        let mut files: Vec<&str> = lines.map(|line| line.file.as_str()).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
     /// Returns the largest error of the shares, two standard errors wide, as a fraction of the
     /// total. `None` if nothing was sampled.
     pub fn share_error(&self) -> Option<f64> {
@@ -182,14 +191,14 @@ impl Shares {
 }
 
 /// The names of recorded Python calls.
-struct CallNames {
+pub(crate) struct CallNames {
     /// By name, whether it is that of a call and so has the line of a definition.
     is_call: Vec<bool>,
     has_any: bool,
 }
 
 impl CallNames {
-    fn build(profile: &Profile, sampling: Option<Sampling>) -> Self {
+    pub(crate) fn build(profile: &Profile, sampling: Option<Sampling>) -> Self {
         let mut is_call = vec![false; profile.strings().len()];
         let mut has_any = false;
         for event in profile.events() {
@@ -205,7 +214,7 @@ impl CallNames {
 
 /// The user's code in the frames of a profile: where its functions are defined, and which frames
 /// name a definition instead of a line.
-struct Definitions<'a> {
+pub(crate) struct Definitions<'a> {
     /// By name, the place in the user's own code.
     places: Vec<Option<OwnPlace<'a>>>,
     /// The lines of definitions. They tell methods of one name in one file apart.
@@ -221,7 +230,7 @@ struct OwnPlace<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    fn build(profile: &'a Profile, own: &OwnCode, calls: &CallNames) -> Self {
+    pub(crate) fn build(profile: &'a Profile, own: &OwnCode, calls: &CallNames) -> Self {
         let mut lines: FxHashMap<_, Vec<u32>> = FxHashMap::default();
         let mut places = Vec::with_capacity(profile.strings().len());
         for (name, &is_call) in profile.strings().iter().zip(&calls.is_call) {
@@ -244,8 +253,13 @@ impl<'a> Definitions<'a> {
         Self { places, lines }
     }
 
+    /// Returns the place of a frame, if it is in the user's own code.
+    pub(crate) fn place(&self, frame: StringId) -> Option<Place<'a>> {
+        self.places[frame.index()].map(|own| own.place)
+    }
+
     /// Returns the line of the definition that a place is in.
-    fn line(&self, place: &Place<'_>) -> Option<u32> {
+    pub(crate) fn line(&self, place: &Place<'_>) -> Option<u32> {
         let lines = self.lines.get(&(place.file, place.function))?;
         let after = lines.partition_point(|&line| line <= place.line);
         after.checked_sub(1).map(|last| lines[last])

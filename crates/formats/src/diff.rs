@@ -86,6 +86,8 @@ impl WholeDocument {
 struct RowDocument<'a> {
     key: &'a str,
     input_shapes: Option<&'a [Vec<i64>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
     device: &'static str,
     is_user_annotation: bool,
     state: &'static str,
@@ -109,6 +111,7 @@ impl<'a> RowDocument<'a> {
         Self {
             key: &row.key,
             input_shapes: row.shapes.as_deref(),
+            label: row.label.as_deref(),
             device: row.device.name(),
             is_user_annotation: row.is_annotation,
             state: change_state(diff, row),

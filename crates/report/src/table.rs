@@ -45,6 +45,9 @@ pub struct TableOptions {
     /// The maximum width of the table: columns are narrowed to their contents, and the least
     /// important ones are dropped. `None` keeps torch's layout.
     pub max_width: Option<usize>,
+    /// The header of the column of source locations; `None` for torch's. Rows that are grouped by
+    /// another property show it there.
+    pub source_header: Option<&'static str>,
 }
 
 impl Default for TableOptions {
@@ -58,6 +61,7 @@ impl Default for TableOptions {
             time_unit: None,
             columns: None,
             max_width: None,
+            source_header: None,
         }
     }
 }
