@@ -150,15 +150,24 @@ mod tests {
     fn names_are_those_that_users_write() {
         for (text, name) in [
             ("nn.Module: Linear_12", "Linear.forward"),
-            ("torch/nn/functional.py(3400): cross_entropy", "nn.functional.cross_entropy"),
+            (
+                "torch/nn/functional.py(3400): cross_entropy",
+                "nn.functional.cross_entropy",
+            ),
             ("torch/_tensor.py(30): __iter__", "Tensor.__iter__"),
             ("torch/optim/adam.py(7): step", "optim.adam.step"),
             ("numpy/linalg/__init__.py(7): norm", "numpy.linalg.norm"),
-            ("/venv/lib/python3.11/site-packages/timm/a.py(7): f", "timm.a.f"),
+            (
+                "/venv/lib/python3.11/site-packages/timm/a.py(7): f",
+                "timm.a.f",
+            ),
             ("/usr/lib/python3.11/queue.py(7): get", "queue.get"),
             ("<built-in method sleep of module object at 0x7f>", "sleep"),
             ("<built-in function len>", "len"),
-            ("autograd::engine::evaluate_function: MmBackward0", "MmBackward0"),
+            (
+                "autograd::engine::evaluate_function: MmBackward0",
+                "MmBackward0",
+            ),
             ("aten::mm", "aten::mm"),
         ] {
             assert_eq!(called_name(text), name);

@@ -5,8 +5,8 @@
 
 use mindprof_analyze::{Analysis, Flops, Keys};
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Nanos, Profile, ScopeKind, StackId, StringId, Thread,
-    ThreadId,
+    Category, DeviceKind, Event, EventId, Nanos, Place, Profile, ScopeKind, StackId, StringId,
+    Thread, ThreadId, is_backward_wrapper,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -91,27 +91,34 @@ impl AllCharges {
         let mut flops = Flops::new(profile.strings());
         let main = main_thread(profile);
         let context = Context::build(analysis, work, main);
+        let profilers = Profilers::build(profile);
         let is_of_main: Vec<bool> = (0..profile.threads().len())
             .map(|index| is_same_process(profile, main, ThreadId::from_index(index)))
             .collect();
         for (index, event) in profile.events().iter().enumerate() {
             let id = EventId::from_index(index);
             let around = context.around[index];
+            let is_call = event.category == Category::PythonFunction;
+            let stack = analysis.charged_stack(id);
             let is_counted = analysis.is_shown(id)
                 && analysis.device(id) == DeviceKind::Cpu
-                && !around.is_import;
+                && !around.is_import
+                && !profilers.is_inside(stack)
+                && !(is_call && profilers.is_frame[event.name.index()]);
             if !is_counted {
                 continue;
             }
             let is_main = Some(event.thread) == main
                 || (around.is_backward && is_of_main[event.thread.index()]);
-            let charges = if is_main { &mut all.main } else { &mut all.others };
+            let charges = if is_main {
+                &mut all.main
+            } else {
+                &mut all.others
+            };
             if charges.nodes.is_empty() {
                 charges.nodes = nodes(profile);
             }
-            let stack = analysis.stack(id);
             let mut cpu = analysis.tree().self_time(id);
-            let is_call = event.category == Category::PythonFunction;
             if is_call && context.waits_for_engine[event.name.index()] {
                 cpu = cpu.saturating_sub(context.worked_elsewhere(event));
             }
@@ -221,6 +228,43 @@ const NONE: usize = usize::MAX;
 /// The C function in which a thread waits for backward work that other threads do.
 const ENGINE: &str = "run_backward";
 
+/// The files of profilers, and the functions by which programs switch them. They take time only
+/// because the program is profiled.
+const PROFILERS: [&str; 4] = [
+    "mindprof/_profiler/",
+    "torch/autograd/profiler.py",
+    "torch/profiler/profiler.py",
+    "torch/profiler/_utils.py",
+];
+const SWITCHES: [&str; 5] = ["__enter__", "__exit__", "start", "step", "stop"];
+
+/// The stacks in which a profiler works for itself.
+struct Profilers {
+    is_frame: Vec<bool>,
+    is_stack: Vec<bool>,
+}
+
+impl Profilers {
+    fn build(profile: &Profile) -> Self {
+        let is_switch = |frame: &str| {
+            Place::parse(frame).is_some_and(|place| {
+                SWITCHES.contains(&place.function)
+                    && PROFILERS.iter().any(|file| place.file.contains(file))
+            })
+        };
+        let is_frame: Vec<bool> = profile.strings().iter().map(is_switch).collect();
+        let mut is_stack = vec![false];
+        for (caller, frame) in profile.stacks().nodes() {
+            is_stack.push(is_stack[caller.index()] || is_frame[frame.index()]);
+        }
+        Self { is_frame, is_stack }
+    }
+
+    fn is_inside(&self, stack: StackId) -> bool {
+        self.is_stack[stack.index()]
+    }
+}
+
 fn nodes(profile: &Profile) -> Vec<Node> {
     let node = |(caller, frame): (StackId, StringId)| Node {
         caller: caller.index(),
@@ -235,16 +279,17 @@ fn nodes(profile: &Profile) -> Vec<Node> {
 
 /// Returns the main thread of the program: on Linux the one with the number of its process. The
 /// program is the process of the first thread, because parts of other processes come later.
-fn main_thread(profile: &Profile) -> Option<ThreadId> {
+pub(crate) fn main_thread(profile: &Profile) -> Option<ThreadId> {
     let threads = profile.threads().iter().enumerate();
     let mut on_cpu = threads.filter(|(_, thread)| thread.device == DeviceKind::Cpu);
     let (first, program) = on_cpu.next()?;
-    let is_main = |thread: &Thread| {
-        thread.process == program.process && thread.native == program.process
-    };
+    let is_main =
+        |thread: &Thread| thread.process == program.process && thread.native == program.process;
     let named = on_cpu.find(|(_, thread)| is_main(thread));
     let found = if is_main(program) { None } else { named };
-    Some(ThreadId::from_index(found.map_or(first, |(index, _)| index)))
+    Some(ThreadId::from_index(
+        found.map_or(first, |(index, _)| index),
+    ))
 }
 
 fn is_same_process(profile: &Profile, main: Option<ThreadId>, thread: ThreadId) -> bool {
@@ -293,13 +338,16 @@ impl Context {
                 .collect(),
             backward_elsewhere: Vec::new(),
         };
+        let names = profile.strings().iter();
+        let is_wrapper_name: Vec<bool> = names.map(is_backward_wrapper).collect();
         // Parents precede their children.
         for (index, event) in profile.events().iter().enumerate() {
             let parent = analysis.tree().parent(EventId::from_index(index));
             let parent = parent.map(|parent| context.around[parent.index()]);
             let is_import =
                 event.category == Category::Annotation && is_import_name[event.name.index()];
-            let is_outer_backward = event.scope == ScopeKind::Backward;
+            let is_outer_backward =
+                event.scope == ScopeKind::Backward || is_wrapper_name[event.name.index()];
             let is_in_backward = parent.is_some_and(|parent| parent.is_backward);
             if is_outer_backward && !is_in_backward && Some(event.thread) != main {
                 context.add_elsewhere(event);
@@ -330,7 +378,11 @@ impl Context {
         let spans = spans[first..].iter();
         let overlaps = spans
             .take_while(|(start, _)| *start < event.end())
-            .map(|&(start, end)| end.min(event.end()).saturating_sub(start.max(event.start)).0);
+            .map(|&(start, end)| {
+                end.min(event.end())
+                    .saturating_sub(start.max(event.start))
+                    .0
+            });
         Nanos(overlaps.sum())
     }
 }

@@ -301,7 +301,13 @@ fn are_python_alone(sides: [&Analysis; 2]) -> bool {
     sides.iter().all(nothing_else) && sides.into_iter().any(is_alone)
 }
 
-type RowKey = (String, DeviceKind, bool, Option<Vec<Vec<i64>>>, Option<String>);
+type RowKey = (
+    String,
+    DeviceKind,
+    bool,
+    Option<Vec<Vec<i64>>>,
+    Option<String>,
+);
 
 /// The rows of both profiles, with an index by the fields that they are matched by.
 #[derive(Default)]

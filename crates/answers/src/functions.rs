@@ -6,14 +6,14 @@
 use std::collections::hash_map::Entry;
 
 use mindprof_analyze::Analysis;
-use mindprof_model::{Category, Nanos, Place, Profile, StringId};
-use rustc_hash::FxHashMap;
+use mindprof_model::{Category, EventId, Nanos, Place, Profile, StringId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::called::CalledNames;
-use crate::charges::{AllCharges, Charges, Cost};
+use crate::charges::{AllCharges, Charges, Cost, main_thread};
 use crate::own_code::OwnCode;
-use crate::questions::micros;
+use crate::questions::{json, micros};
 use crate::sampling::Sampling;
 use crate::work::Work;
 
@@ -110,7 +110,7 @@ impl Functions {
     pub fn build(analysis: &Analysis, work: &Work, own: &OwnCode) -> Self {
         let profile = analysis.profile();
         let sampling = Sampling::read(profile.metadata());
-        let calls = CallNames::build(profile, sampling);
+        let calls = CallNames::build(analysis, work);
         let definitions = Definitions::build(profile, own, &calls);
         let charges = AllCharges::build(analysis, work);
         let total = charges.main.total();
@@ -127,6 +127,11 @@ impl Functions {
             elsewhere: elsewhere.functions(shares),
             lines_elsewhere: elsewhere.lines(shares),
         }
+    }
+
+    /// Returns the conclusions as JSON. Times are microseconds.
+    pub fn json(&self) -> String {
+        json(self)
     }
 
     /// Drops the lines.
@@ -163,7 +168,10 @@ impl Functions {
     pub fn share_error(&self) -> Option<f64> {
         let functions = self.functions.iter().filter_map(|row| row.share_error);
         let lines = self.lines.iter().filter_map(|row| row.share_error);
-        functions.chain(lines).reduce(f64::max).map(|error| 2.0 * error)
+        functions
+            .chain(lines)
+            .reduce(f64::max)
+            .map(|error| 2.0 * error)
     }
 }
 
@@ -198,18 +206,45 @@ pub(crate) struct CallNames {
 }
 
 impl CallNames {
-    pub(crate) fn build(profile: &Profile, sampling: Option<Sampling>) -> Self {
+    pub(crate) fn build(analysis: &Analysis, work: &Work) -> Self {
+        let profile = analysis.profile();
+        let is_sampled = Sampling::read(profile.metadata()).is_some();
+        let running = if work.side_ranges().is_some() {
+            FxHashSet::default()
+        } else {
+            running_at_start(analysis)
+        };
         let mut is_call = vec![false; profile.strings().len()];
         let mut has_any = false;
-        for event in profile.events() {
+        for (index, event) in profile.events().iter().enumerate() {
             if event.category == Category::PythonFunction {
                 has_any = true;
                 // A sampled slice is named with the line that ran.
-                is_call[event.name.index()] = sampling.is_none();
+                let is_start = || running.contains(&EventId::from_index(index));
+                is_call[event.name.index()] |= !is_sampled && !is_start();
             }
         }
         Self { is_call, has_any }
     }
+}
+
+/// Returns the calls that ran when the recording began: the first events of the main thread, each
+/// inside the one before. Their names have the lines that they were at, not those of definitions.
+fn running_at_start(analysis: &Analysis) -> FxHashSet<EventId> {
+    let profile = analysis.profile();
+    let main = main_thread(profile);
+    let ids = (0..profile.events().len()).map(EventId::from_index);
+    let mut running = FxHashSet::default();
+    let mut last = None;
+    for id in ids.filter(|&id| Some(profile.event(id).thread) == main) {
+        let event = profile.event(id);
+        if event.category != Category::PythonFunction || analysis.tree().parent(id) != last {
+            break;
+        }
+        running.insert(id);
+        last = Some(id);
+    }
+    running
 }
 
 /// The user's code in the frames of a profile: where its functions are defined, and which frames
@@ -274,7 +309,10 @@ fn is_expression(function: &str) -> bool {
 
 /// Returns whether a function is a comprehension, which is part of the function that it is in.
 fn is_comprehension(function: &str) -> bool {
-    matches!(function, "<listcomp>" | "<genexpr>" | "<dictcomp>" | "<setcomp>")
+    matches!(
+        function,
+        "<listcomp>" | "<genexpr>" | "<dictcomp>" | "<setcomp>"
+    )
 }
 
 type Key<'a> = (&'a str, &'a str, Option<u32>);
@@ -316,11 +354,7 @@ struct Blamed {
 }
 
 impl<'a> Found<'a> {
-    fn build(
-        profile: &'a Profile,
-        charges: &Charges,
-        definitions: &Definitions<'a>,
-    ) -> Self {
+    fn build(profile: &'a Profile, charges: &Charges, definitions: &Definitions<'a>) -> Self {
         let mut found = Self {
             functions: Vec::new(),
             lines: Vec::new(),
@@ -526,7 +560,10 @@ impl<'a> Found<'a> {
 
     /// Returns the largest part of a cost, unless the Python code itself is larger.
     fn mostly(&self, called: &FxHashMap<u32, Nanos>, own: Cost) -> Option<Called> {
-        let python = own.time().0.saturating_sub(called.values().map(|time| time.0).sum());
+        let python = own
+            .time()
+            .0
+            .saturating_sub(called.values().map(|time| time.0).sum());
         let (&name, &time) = called.iter().max_by_key(|&(&name, &time)| {
             let text = self.names.text(name);
             (time, std::cmp::Reverse(text))

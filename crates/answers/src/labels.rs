@@ -10,7 +10,7 @@ use mindprof_model::{
 use crate::called::module_class;
 use crate::functions::{CallNames, Definitions};
 use crate::own_code::OwnCode;
-use crate::sampling::Sampling;
+use crate::work::Work;
 
 /// A property of events that splits rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -52,7 +52,7 @@ impl Label {
         };
         let labels = match self {
             Self::Line | Self::Function | Self::Module => {
-                Labels::OfStacks(self.of_stacks(profile, own, &mut tables))
+                Labels::OfStacks(self.of_stacks(analysis, own, &mut tables))
             }
             Self::Dtype => Labels::OfInputs(of_inputs(profile, &mut tables)),
         };
@@ -64,8 +64,9 @@ impl Label {
     }
 
     /// Returns the label of each stack: that of its innermost frame that has one.
-    fn of_stacks(self, profile: &Profile, own: &OwnCode, tables: &mut Tables) -> Vec<StackId> {
-        let calls = CallNames::build(profile, Sampling::read(profile.metadata()));
+    fn of_stacks(self, analysis: &Analysis, own: &OwnCode, tables: &mut Tables) -> Vec<StackId> {
+        let profile = analysis.profile();
+        let calls = CallNames::build(analysis, &Work::of(analysis));
         let definitions = Definitions::build(profile, own, &calls);
         let mut labels = vec![StackId::NONE];
         for (caller, frame) in profile.stacks().nodes() {
@@ -73,12 +74,14 @@ impl Label {
                 Self::Line => definitions
                     .place(frame)
                     .map(|_| profile.strings().text(frame).to_owned()),
-                Self::Function => definitions.place(frame).map(|place| {
-                    match definitions.line(&place) {
-                        Some(line) => format!("{}({line}): {}", place.file, place.function),
-                        None => format!("{}: {}", place.file, place.function),
-                    }
-                }),
+                Self::Function => {
+                    definitions
+                        .place(frame)
+                        .map(|place| match definitions.line(&place) {
+                            Some(line) => format!("{}({line}): {}", place.file, place.function),
+                            None => format!("{}: {}", place.file, place.function),
+                        })
+                }
                 Self::Module | Self::Dtype => {
                     module_class(profile.strings().text(frame)).map(Into::into)
                 }
@@ -119,7 +122,7 @@ impl Selection for Labelled<'_> {
     fn event(&mut self, id: EventId, event: &Event) -> Option<Event> {
         let mut event = *event;
         event.stack = match &self.labels {
-            Labels::OfStacks(labels) => labels[self.analysis.stack(id).index()],
+            Labels::OfStacks(labels) => labels[self.analysis.charged_stack(id).index()],
             Labels::OfInputs(labels) => labels[event.inputs.index()],
         };
         // A backward node would show the stack of its forward operator, which its label has already.

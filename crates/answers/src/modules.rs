@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::called::{MODULE_PREFIX, module_class};
 use crate::charges::{AllCharges, Charges, Cost};
+use crate::questions::json;
 use crate::work::Work;
 
 /// Whether modules of one class share a row.
@@ -73,6 +74,11 @@ impl Modules {
         Self::of(&charges.main, &names)
     }
 
+    /// Returns the conclusions as JSON. Times are microseconds.
+    pub fn json(&self) -> String {
+        json(self)
+    }
+
     fn of(charges: &Charges, names: &[Option<&str>]) -> Self {
         let mut found = Self {
             total: charges.total(),
@@ -117,7 +123,9 @@ impl Modules {
         for (module, total) in found.modules.iter_mut().zip(totals) {
             module.total = total;
         }
-        found.modules.retain(|module| module.total != Cost::default());
+        found
+            .modules
+            .retain(|module| module.total != Cost::default());
         found.modules.sort_by(|a, b| {
             let times = (b.own.time(), b.total.time()).cmp(&(a.own.time(), a.total.time()));
             times.then_with(|| a.module.cmp(&b.module))
@@ -171,7 +179,12 @@ mod tests {
         let mut events = [
             event(&mut part, call, net, &[step]),
             event(&mut part, call, linears[0], &[step, net]),
-            event(&mut part, Category::Operator, "aten::linear", &[step, net, linears[0]]),
+            event(
+                &mut part,
+                Category::Operator,
+                "aten::linear",
+                &[step, net, linears[0]],
+            ),
             event(&mut part, call, linears[1], &[step, net]),
             event(&mut part, Category::Operator, "LinearBackward0", &[]),
         ];
@@ -190,8 +203,15 @@ mod tests {
 
     fn costs(modules: &Modules) -> Vec<(&str, u64, u64, u64)> {
         let rows = modules.modules.iter();
-        rows.map(|row| (row.module.as_str(), row.instances, row.own.cpu.0, row.total.cpu.0))
-            .collect()
+        rows.map(|row| {
+            (
+                row.module.as_str(),
+                row.instances,
+                row.own.cpu.0,
+                row.total.cpu.0,
+            )
+        })
+        .collect()
     }
 
     #[test]
@@ -206,7 +226,11 @@ mod tests {
     #[test]
     fn instances_have_rows_of_their_own_on_request() {
         let found = modules(ModuleRows::Instances);
-        let expected = [("Linear_0", 1, 40, 40), ("Net_0", 1, 20, 80), ("Linear_1", 1, 20, 20)];
+        let expected = [
+            ("Linear_0", 1, 40, 40),
+            ("Net_0", 1, 20, 80),
+            ("Linear_1", 1, 20, 20),
+        ];
         assert_eq!(costs(&found), expected);
     }
 }

@@ -7,11 +7,21 @@ use mindprof_model::{Metadata, Place};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
+use crate::questions::json;
+
 /// The metadata key under which a recording lists the source files that are not of a library.
 pub const SOURCES_KEY: &str = "mindprof_sources";
 
 /// Folders that hold installed packages.
-const INSTALLED: [&str; 3] = ["site-packages/", "dist-packages/", "/lib/python3."];
+const INSTALLED: [&str; 4] = [
+    "site-packages/",
+    "dist-packages/",
+    "/lib/python3.",
+    "/lib64/python3.",
+];
+
+/// Packages that are libraries wherever they lie: in source trees they are not among the installed.
+const RECORDED: [&str; 3] = ["mindprof", "mindtorch_v2", "torch"];
 
 /// Pseudo files that a user's code comes from: notebooks, `python -c`, `exec`, standard input.
 const TYPED: [&str; 4] = ["<ipython-input", "<string>", "<stdin>", "<cell"];
@@ -19,18 +29,97 @@ const TYPED: [&str; 4] = ["<ipython-input", "<string>", "<stdin>", "<cell"];
 /// Packages and modules that are libraries in traces that do not list their sources, where files
 /// are named relative to the folder that they were imported from.
 const LIBRARIES: [&str; 91] = [
-    "_pytest", "_weakrefset", "absl", "abc", "accelerate", "aiohttp", "apex", "argparse", "ast",
-    "asyncio", "bdb", "bisect", "cProfile", "codecs", "collections", "concurrent", "contextlib",
-    "copy", "csv", "ctypes", "cv2", "dataclasses", "datasets", "datetime", "decimal", "deepspeed",
-    "einops", "email", "encodings", "enum", "fsspec", "functools", "genericpath", "gzip", "heapq",
-    "huggingface_hub", "importlib", "inspect", "ipykernel", "json", "keras", "lightning",
-    "lightning_fabric", "linecache", "logging", "matplotlib", "mindprof", "mindtorch_v2",
-    "multiprocessing", "numpy", "operator", "os", "pandas", "pathlib", "peft", "pickle", "PIL",
-    "pluggy", "posixpath", "pytest", "pytorch_lightning", "queue", "random", "re", "runpy",
-    "safetensors", "scipy", "selectors", "shutil", "sklearn", "socket", "string", "subprocess",
-    "tempfile", "tensorboard", "threading", "tokenizers", "torch", "torchaudio", "torchmetrics",
-    "torchvision", "tqdm", "traceback", "transformers", "triton", "trl", "typing", "unittest",
-    "urllib", "warnings", "weakref",
+    "_pytest",
+    "_weakrefset",
+    "absl",
+    "abc",
+    "accelerate",
+    "aiohttp",
+    "apex",
+    "argparse",
+    "ast",
+    "asyncio",
+    "bdb",
+    "bisect",
+    "cProfile",
+    "codecs",
+    "collections",
+    "concurrent",
+    "contextlib",
+    "copy",
+    "csv",
+    "ctypes",
+    "cv2",
+    "dataclasses",
+    "datasets",
+    "datetime",
+    "decimal",
+    "deepspeed",
+    "einops",
+    "email",
+    "encodings",
+    "enum",
+    "fsspec",
+    "functools",
+    "genericpath",
+    "gzip",
+    "heapq",
+    "huggingface_hub",
+    "importlib",
+    "inspect",
+    "ipykernel",
+    "json",
+    "keras",
+    "lightning",
+    "lightning_fabric",
+    "linecache",
+    "logging",
+    "matplotlib",
+    "mindprof",
+    "mindtorch_v2",
+    "multiprocessing",
+    "numpy",
+    "operator",
+    "os",
+    "pandas",
+    "pathlib",
+    "peft",
+    "pickle",
+    "PIL",
+    "pluggy",
+    "posixpath",
+    "pytest",
+    "pytorch_lightning",
+    "queue",
+    "random",
+    "re",
+    "runpy",
+    "safetensors",
+    "scipy",
+    "selectors",
+    "shutil",
+    "sklearn",
+    "socket",
+    "string",
+    "subprocess",
+    "tempfile",
+    "tensorboard",
+    "threading",
+    "tokenizers",
+    "torch",
+    "torchaudio",
+    "torchmetrics",
+    "torchvision",
+    "tqdm",
+    "traceback",
+    "transformers",
+    "triton",
+    "trl",
+    "typing",
+    "unittest",
+    "urllib",
+    "warnings",
+    "weakref",
 ];
 
 /// The sources that a recording lists in its metadata.
@@ -44,6 +133,11 @@ impl Sources {
     /// Reads the sources from the metadata of a profile, or returns `None` if it lists none.
     pub fn read(metadata: &Metadata) -> Option<Self> {
         serde_json::from_str(metadata.get(SOURCES_KEY)?).ok()
+    }
+
+    /// Returns the JSON that [`Self::read`] expects in the metadata.
+    pub fn json(&self) -> String {
+        json(self)
     }
 
     /// Returns the path of a file that frames refer to by this name.
@@ -75,6 +169,13 @@ impl OwnCode {
             patterns: patterns.to_vec(),
             listed,
         }
+    }
+
+    /// Returns whether a file is the user's own, by its path and the name that frames have for it.
+    /// Recorders list the files for which this holds.
+    pub fn is_own_file(name: &str, path: &str) -> bool {
+        let package = name.split('/').next().unwrap_or(name);
+        !is_library(path) && !RECORDED.contains(&package)
     }
 
     /// Returns whether a file is the user's own.
@@ -129,9 +230,26 @@ mod tests {
     }
 
     #[test]
+    fn recorders_know_own_files_by_their_paths() {
+        assert!(OwnCode::is_own_file("random.py", "/home/me/random.py"));
+        assert!(!OwnCode::is_own_file(
+            "random.py",
+            "/usr/lib/python3.11/random.py"
+        ));
+        assert!(!OwnCode::is_own_file(
+            "torch/a.py",
+            "/home/me/pytorch/torch/a.py"
+        ));
+        assert!(!OwnCode::is_own_file("<frozen os>", "<frozen os>"));
+    }
+
+    #[test]
     fn listed_sources_and_patterns_come_first() {
         let mut metadata = Metadata::default();
-        metadata.set(SOURCES_KEY, r#"{"own":[["torch/mine.py","/w/torch/mine.py"]]}"#);
+        metadata.set(
+            SOURCES_KEY,
+            r#"{"own":[["torch/mine.py","/w/torch/mine.py"]]}"#,
+        );
         let own = OwnCode::of(&metadata, &[]);
         assert!(own.contains("torch/mine.py") && !own.contains("train.py"));
         let sources = Sources::read(&metadata).unwrap();

@@ -48,7 +48,10 @@ mod tests {
     fn the_error_falls_with_the_number_of_samples() {
         let mut metadata = Metadata::default();
         assert_eq!(Sampling::read(&metadata), None);
-        metadata.set(SAMPLING_KEY, r#"{"interval_us":10000,"samples":900,"dropped":0}"#);
+        metadata.set(
+            SAMPLING_KEY,
+            r#"{"interval_us":10000,"samples":900,"dropped":0}"#,
+        );
         let sampling = Sampling::read(&metadata).unwrap();
         // Two seconds hold 200 samples of the 900, which are of all threads.
         let error = sampling.error(Nanos(1_000_000_000), Nanos(2_000_000_000));

@@ -69,7 +69,10 @@ impl TimeSelection {
     }
 }
 
-fn step_window(profile: &Profile, (first, last): (u64, u64)) -> Result<(Nanos, Nanos), NotSelected> {
+fn step_window(
+    profile: &Profile,
+    (first, last): (u64, u64),
+) -> Result<(Nanos, Nanos), NotSelected> {
     let steps = Steps::build(profile);
     steps.window(first, last).ok_or_else(|| {
         let all = steps.complete();
@@ -98,10 +101,12 @@ fn times_of(profile: &Profile, name: &str) -> Result<Vec<(Nanos, Nanos)>, NotSel
         return Err(no_name(profile, name));
     }
     let chosen = number.checked_sub(1).and_then(|index| times.get(index));
-    chosen.map(|&time| vec![time]).ok_or_else(|| NotSelected::FewerTimes {
-        name: name.into(),
-        times: times.len(),
-    })
+    chosen
+        .map(|&time| vec![time])
+        .ok_or_else(|| NotSelected::FewerTimes {
+            name: name.into(),
+            times: times.len(),
+        })
 }
 
 /// Returns when something of this name ran, in order and apart. Calls of itself are part of the
@@ -138,8 +143,10 @@ fn is_called(text: &str, name: &str) -> bool {
 fn no_name(profile: &Profile, name: &str) -> NotSelected {
     let mut is_offered = vec![false; profile.strings().len()];
     for event in profile.events() {
-        is_offered[event.name.index()] |=
-            matches!(event.category, Category::Annotation | Category::PythonFunction);
+        is_offered[event.name.index()] |= matches!(
+            event.category,
+            Category::Annotation | Category::PythonFunction
+        );
     }
     let texts = profile.strings().iter().zip(is_offered);
     let texts = texts.filter_map(|(text, is_offered)| is_offered.then_some(text));

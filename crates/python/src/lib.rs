@@ -12,6 +12,7 @@
 mod analyzed;
 mod arrow;
 mod averages;
+mod code_costs;
 mod command;
 mod diff;
 mod enter;

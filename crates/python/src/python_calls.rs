@@ -39,6 +39,8 @@ mod parked;
 mod shadow;
 mod thread_state;
 
+pub(crate) use names::own_sources;
+
 /// The interpreter's numbers of profile events.
 mod event {
     use std::ffi::c_int;

@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mindprof_answers::SOURCES_KEY;
 use mindprof_model::{HostTotals, LossCause, Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::held_tensors::{Holders, seen};
 use crate::host_operators::DeviceColumns;
 use crate::profile::Profile;
-use crate::python_calls::{Following, Wanted};
+use crate::python_calls::{Following, Wanted, own_sources};
 use crate::raw_results::read_part;
 use crate::thread_names::{ThreadNames, thread_names};
 use crate::torch_names::RecordedThread;
@@ -343,6 +344,9 @@ impl Session {
             let mut capture = window.stop();
             capture.name_threads(|number| names.get(&number).map(String::as_str));
             capture.metadata = state.facts.clone();
+            if let Some(sources) = own_sources().filter(|_| state.following.is_some()) {
+                capture.metadata.set(SOURCES_KEY, sources);
+            }
             if let Some(thread) = state.thread {
                 capture.keep_thread(thread);
             }

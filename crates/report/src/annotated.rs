@@ -62,14 +62,23 @@ pub fn annotated_text(functions: &Functions, source: &str, layout: CodeLayout) -
             Nanos::ZERO => String::new(),
             part => share(part, whole),
         };
-        let width = layout.width.map(|width| width.saturating_sub(NUMBERS - 1).max(10));
+        let width = layout
+            .width
+            .map(|width| width.saturating_sub(NUMBERS - 1).max(10));
         let source = cut(&visible(&line.replace('\t', "    ")), width);
-        let line = format!("{:>7}  {:>7}  {number:>5}  {source}", cell(sum.own), cell(sum.total));
+        let line = format!(
+            "{:>7}  {:>7}  {number:>5}  {source}",
+            cell(sum.own),
+            cell(sum.total)
+        );
         push_line(&mut text, line.trim_end());
     }
     let beyond = |row: &&LineCost| row.line as usize > lines.len();
     if functions.lines.iter().any(|row| beyond(&row)) {
-        push_line(&mut text, "The file has fewer lines than were recorded: it has changed");
+        push_line(
+            &mut text,
+            "The file has fewer lines than were recorded: it has changed",
+        );
     }
     if functions.lines.iter().any(|row| row.is_definition) {
         push_line(

@@ -126,7 +126,12 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
             let label = row.label.as_deref().unwrap_or_default();
             shapes.map_or_else(|| label.into(), |limit| short_place(label, limit))
         };
-        columns.push(column(label_header(label), Align::Left, Kind::Label, Box::new(cell)));
+        columns.push(column(
+            label_header(label),
+            Align::Left,
+            Kind::Label,
+            Box::new(cell),
+        ));
     }
     if diff.by_shapes {
         let cell = move |row: &Change| {
@@ -147,7 +152,7 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
         row.values(Measure::Count).1.to_string()
     });
     if diff.measure == calls {
-        number("Calls change", Kind::Change(calls), |row| {
+        number("Calls diff", Kind::Change(calls), |row| {
             format!("{:+}", row.difference(Measure::Count))
         });
     }
@@ -157,7 +162,7 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
     number("Self B", Kind::Values(own), |row| {
         after_cell(row, Measure::SelfTime)
     });
-    number("Self change", Kind::Change(own), |row| {
+    number("Self diff", Kind::Change(own), |row| {
         time_change(row.difference(Measure::SelfTime))
     });
     number("Change %", Kind::Percent, percent_cell);
@@ -167,7 +172,7 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
     number("Total B", Kind::Values(total), |row| {
         after_cell(row, Measure::TotalTime)
     });
-    number("Total change", Kind::Change(total), |row| {
+    number("Total diff", Kind::Change(total), |row| {
         time_change(row.difference(Measure::TotalTime))
     });
     columns

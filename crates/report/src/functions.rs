@@ -90,8 +90,16 @@ pub fn modules_text(modules: &Modules, layout: CodeLayout) -> String {
         Column::new("Own %", 8, cells(shown, |row| share(row.own.time(), whole))),
         Column::new("Total", 7, cells(shown, |row| time(row.total.time()))),
         Column::new("Backward", 5, cells(shown, backward)),
-        Column::new("Own memory", 2, cells(shown, |row| memory_text(row.own.memory))),
-        Column::new("Own FLOPs", 4, cells(shown, |row| flops_text(row.own.flops))),
+        Column::new(
+            "Own memory",
+            2,
+            cells(shown, |row| memory_text(row.own.memory)),
+        ),
+        Column::new(
+            "Own FLOPs",
+            4,
+            cells(shown, |row| flops_text(row.own.flops)),
+        ),
         Column::new("Calls", 3, cells(shown, calls)),
         Column::left("Module", 10, cells(shown, name)),
     ];
@@ -111,7 +119,11 @@ pub fn modules_text(modules: &Modules, layout: CodeLayout) -> String {
         let outside = modules.outside.time();
         push_line(
             &mut text,
-            &format!("Outside of modules: {} ({})", time(outside), share(outside, whole)),
+            &format!(
+                "Outside of modules: {} ({})",
+                time(outside),
+                share(outside, whole)
+            ),
         );
     }
     text
@@ -156,14 +168,22 @@ fn cells<T>(rows: &[T], cell: impl Fn(&T) -> String) -> Vec<String> {
 fn fitting(mut columns: Vec<Column>, width: Option<usize>) -> String {
     let limit = width.unwrap_or(usize::MAX).saturating_add(2);
     while columns.iter().map(Column::width).sum::<usize>() > limit && columns.len() > 2 {
-        let least = columns.iter().enumerate().min_by_key(|(_, column)| column.importance);
+        let least = columns
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, column)| column.importance);
         let (least, _) = least.expect("there are columns");
         columns.remove(least);
     }
     let headers: Vec<(&str, Align)> = columns.iter().map(|it| (it.header, it.align)).collect();
     let count = columns.first().map_or(0, |column| column.cells.len());
     let rows: Vec<Vec<String>> = (0..count)
-        .map(|row| columns.iter().map(|column| column.cells[row].clone()).collect())
+        .map(|row| {
+            columns
+                .iter()
+                .map(|column| column.cells[row].clone())
+                .collect()
+        })
         .collect();
     grid(&headers, &rows)
 }
@@ -241,14 +261,20 @@ fn push_list(text: &mut String, rows: &[Row], total: Cost, what: &str, layout: C
         ]);
     }
     let numbers: usize = columns.iter().map(Column::width).sum();
-    let rest = layout.width.map_or(usize::MAX, |width| width.saturating_sub(numbers).max(24));
+    let rest = layout
+        .width
+        .map_or(usize::MAX, |width| width.saturating_sub(numbers).max(24));
     let widest = |of: fn(&Row) -> &String| shown.iter().map(|row| characters(of(row))).max();
     let places = widest(|row| &row.place).unwrap_or(0);
     let mostly = widest(|row| &row.mostly).unwrap_or(0);
     // Places come first: what they call is cut to the rest, but to no less than 12 characters.
     let place = places.min(rest.saturating_sub(mostly.min(12) + 2));
     columns.extend([
-        Column::left("Where", 9, cells(shown, |row| short_place(&row.place, place))),
+        Column::left(
+            "Where",
+            9,
+            cells(shown, |row| short_place(&row.place, place)),
+        ),
         Column::left("Mostly", 1, {
             let mostly = rest.saturating_sub(place.max(5) + 2);
             cells(shown, |row| short_name(&row.mostly, mostly))
@@ -261,8 +287,14 @@ fn push_list(text: &mut String, rows: &[Row], total: Cost, what: &str, layout: C
 fn push_more(text: &mut String, more: usize, what: &str) {
     match more {
         0 => (),
-        1 => push_line(text, &format!("1 more of the {what}: use --row-limit to show it")),
-        more => push_line(text, &format!("{more} more {what}: use --row-limit to show them")),
+        1 => push_line(
+            text,
+            &format!("1 more of the {what}: use --row-limit to show it"),
+        ),
+        more => push_line(
+            text,
+            &format!("{more} more {what}: use --row-limit to show them"),
+        ),
     }
 }
 
@@ -336,7 +368,10 @@ mod tests {
                 Column::left("C", 9, vec!["3".into()]),
             ]
         };
-        assert_eq!(fitting(columns(), Some(14)), "A  Bbbbbbbb  C\n-  --------  -\n1         2  3\n");
+        assert_eq!(
+            fitting(columns(), Some(14)),
+            "A  Bbbbbbbb  C\n-  --------  -\n1         2  3\n"
+        );
         assert_eq!(fitting(columns(), Some(13)), "A  C\n-  -\n1  3\n");
     }
 }

@@ -13,13 +13,18 @@ impl Drawing {
     fn new() -> Self {
         let mut part = Part::new();
         let thread = part.add_thread(thread(7, 7));
-        Self { part, thread }
+        let mut drawing = Self { part, thread };
+        // What comes first was running when the recording began.
+        let mut first = drawing.event(Category::Operator, "start", &[], (0, 0));
+        first.start = Nanos::ZERO;
+        drawing.part.add_event(first);
+        drawing
     }
 
     fn event(&mut self, category: Category, name: &str, stack: &[&str], span: (u64, u64)) -> Event {
         let name = self.part.strings.intern(name);
-        let duration = Nanos(span.1 - span.0);
-        let mut event = Event::new(category, name, self.thread, Nanos(span.0), duration);
+        let (start, duration) = (Nanos(span.0 + 1), Nanos(span.1 - span.0));
+        let mut event = Event::new(category, name, self.thread, start, duration);
         for frame in stack {
             let frame = self.part.strings.intern(frame);
             event.stack = self.part.stacks.push(event.stack, frame);
@@ -72,9 +77,15 @@ fn libraries_and_operators_count_at_the_line_that_calls_them() {
     time.call("torch/nn/linear.py(18): forward", &[main, step], (20, 60));
     time.op("aten::mm", &[main, step, torch], (25, 55));
     let found = time.functions();
-    assert_eq!(costs(&found.functions), [("step", 60, 60), ("main", 40, 100)]);
+    assert_eq!(
+        costs(&found.functions),
+        [("step", 60, 60), ("main", 40, 100)]
+    );
     let row = &found.functions[0];
-    assert_eq!((row.line, row.calls, row.hottest_line), (Some(3), Some(1), Some(4)));
+    assert_eq!(
+        (row.line, row.calls, row.hottest_line),
+        (Some(3), Some(1), Some(4))
+    );
     // The operator in line 20 of the library and the code of the function there are one thing.
     assert_eq!(mostly(row), Some(("nn.linear.forward", 40)));
     assert_eq!(mostly(&found.functions[1]), None);
@@ -141,8 +152,39 @@ fn backward_work_counts_at_the_line_of_its_forward_operator() {
     node.set_sequence(Some(5));
     time.part.add_event(node);
     let found = time.functions();
-    assert_eq!(costs(&found.functions), [("loss", 35, 35), ("step", 15, 15)]);
+    assert_eq!(
+        costs(&found.functions),
+        [("loss", 35, 35), ("step", 15, 15)]
+    );
     assert_eq!(found.functions[0].own.backward, Nanos(25));
+}
+
+// Operators that make no backward node carry the number of the next one.
+//
+// __getitem__    |select|                                  0..5, sequence 5
+// loss                     |conv|                          10..20, sequence 5
+// step                                |ConvBackward|       30..60, sequence 5
+#[test]
+fn backward_work_is_not_blamed_on_earlier_operators_of_its_number() {
+    let mut time = Drawing::new();
+    let (data, loss) = ("data.py(30): __getitem__", "train.py(2): loss");
+    for (name, stack, span) in [
+        ("aten::select", data, (0, 5)),
+        ("aten::conv2d", loss, (10, 20)),
+        ("ConvolutionBackward0", "train.py(7): step", (30, 60)),
+    ] {
+        let mut event = time.event(Category::Operator, name, &[stack], span);
+        event.set_sequence(Some(5));
+        if name.ends_with("Backward0") {
+            event.scope = ScopeKind::Backward;
+        }
+        time.part.add_event(event);
+    }
+    let found = time.functions();
+    assert_eq!(
+        costs(&found.functions),
+        [("loss", 40, 40), ("__getitem__", 5, 5)]
+    );
 }
 
 #[test]
@@ -164,7 +206,10 @@ fn the_line_of_a_definition_is_not_taken_for_the_hottest_one() {
     time.call("train.py(3): step", &[], (0, 10));
     time.op("aten::mm", &["train.py(3): step"], (2, 8));
     let found = time.functions();
-    assert_eq!((found.functions[0].line, found.functions[0].hottest_line), (Some(3), None));
+    assert_eq!(
+        (found.functions[0].line, found.functions[0].hottest_line),
+        (Some(3), None)
+    );
     assert_eq!(lines(&found.lines), [(3, true, 10)]);
 }
 
@@ -191,7 +236,10 @@ fn comprehensions_belong_to_the_function_around_them() {
 fn functions_that_pass_calls_on_are_not_what_is_called() {
     let mut time = Drawing::new();
     let line = "train.py(9): main";
-    let (wrapper, adam) = ("torch/optim/optimizer.py(5): wrapper", "torch/optim/adam.py(7): step");
+    let (wrapper, adam) = (
+        "torch/optim/optimizer.py(5): wrapper",
+        "torch/optim/adam.py(7): step",
+    );
     time.call(wrapper, &[line], (0, 50));
     time.call(adam, &[line, wrapper], (5, 45));
     time.op("aten::mul", &[line, wrapper, adam], (10, 30));
@@ -225,8 +273,14 @@ fn sampled_slices_count_at_their_own_lines() {
     // Of 80, the inner call of `f` is 20, which count once.
     assert_eq!(costs(&found.functions), [("f", 80, 80), ("main", 20, 100)]);
     let row = &found.functions[0];
-    assert_eq!((row.line, row.calls, row.hottest_line), (None, None, Some(14)));
-    assert_eq!(lines(&found.lines), [(14, false, 50), (15, false, 30), (9, false, 20)]);
+    assert_eq!(
+        (row.line, row.calls, row.hottest_line),
+        (None, None, Some(14))
+    );
+    assert_eq!(
+        lines(&found.lines),
+        [(14, false, 50), (15, false, 30), (9, false, 20)]
+    );
     let totals: Vec<u64> = found.lines.iter().map(|row| row.total.cpu.0).collect();
     assert_eq!(totals, [50, 50, 100]);
     assert!(found.has_stacks && found.sampling.is_some());
@@ -260,6 +314,41 @@ fn the_first_process_is_the_program_and_its_first_thread_need_not_be_the_main_on
     let found = time.functions();
     assert_eq!(costs(&found.functions), [("step", 10, 10)]);
     assert_eq!(costs(&found.elsewhere).len(), 2);
+}
+
+// main, at line 38    |----------|   0..100, began earlier
+//   step                |----|       10..50
+#[test]
+fn a_call_that_ran_before_the_recording_tells_no_definition() {
+    let mut time = Drawing::new();
+    time.part = Part::new();
+    time.thread = time.part.add_thread(thread(7, 7));
+    time.call("train.py(38): main", &[], (0, 100));
+    time.op("aten::mm", &["train.py(40): main"], (5, 10));
+    time.call("train.py(3): step", &["train.py(40): main"], (10, 50));
+    let found = time.functions();
+    let rows: Vec<_> = found
+        .functions
+        .iter()
+        .map(|row| (row.line, row.hottest_line))
+        .collect();
+    assert_eq!(rows, [(None, Some(38)), (Some(3), None)]);
+}
+
+#[test]
+fn switching_a_profiler_is_no_cost_of_the_program() {
+    let mut time = Drawing::new();
+    let line = "train.py(9): main";
+    time.call("train.py(2): main", &[], (0, 100));
+    time.call("torch/profiler/profiler.py(5): step", &[line], (10, 70));
+    time.call(
+        "train.py(5): save",
+        &[line, "torch/profiler/profiler.py(7): step"],
+        (20, 30),
+    );
+    let found = time.functions();
+    assert_eq!(costs(&found.functions), [("main", 40, 40)]);
+    assert_eq!(found.total.cpu, Nanos(40));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mindprof_answers::{Diff, DiffOptions, Doubt, FailOn, Incomplete, Label, Limit, Measure, Verdict};
+use mindprof_answers::{
+    Diff, DiffOptions, Doubt, FailOn, Incomplete, Label, Limit, Measure, Verdict,
+};
 use mindprof_formats::diff_json;
 use mindprof_report::{
     DiffLayout, diff_text, doubt_text, refusal_hint, refusal_text, verdict_text,

@@ -100,7 +100,12 @@ struct Listing {
     selected: Selected,
 
     /// Show at most N rows; -1 shows all [default: 20; all with --json]
-    #[arg(long, value_name = "N", default_value_t = 20, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 20,
+        allow_negative_numbers = true
+    )]
     row_limit: i64,
 
     /// Limit the width; 0 means no limit [default: terminal width]
@@ -134,7 +139,7 @@ pub(crate) fn run(args: &FunctionsArgs) -> anyhow::Result<Outcome> {
     let analysis = args.listing.read()?;
     let functions = functions(&analysis, &args.code.mine).without_lines();
     if args.listing.json {
-        print_line(&serde_json::to_string(&functions)?)?;
+        print_line(&functions.json())?;
     } else {
         print(&functions_text(&functions, args.listing.layout()))?;
     }
@@ -153,10 +158,13 @@ pub(crate) fn run_lines(args: &LinesArgs) -> anyhow::Result<Outcome> {
             [] => "record with stacks (with_stack=True)".into(),
             known => format!("choose from {}", known.join(", ")),
         };
-        return Err(advised(format!("no cost at lines of `{file}` in the trace"), hint));
+        return Err(advised(
+            format!("no cost at lines of `{file}` in the trace"),
+            hint,
+        ));
     }
     if args.listing.json {
-        print_line(&serde_json::to_string(&lines)?)?;
+        print_line(&lines.json())?;
         return Ok(Outcome::Fine);
     }
     let layout = args.listing.layout();
@@ -181,7 +189,7 @@ pub(crate) fn run_modules(args: &ModulesArgs) -> anyhow::Result<Outcome> {
     };
     let modules = Modules::build(&analysis, &Work::of(&analysis), rows);
     if args.listing.json {
-        print_line(&serde_json::to_string(&modules)?)?;
+        print_line(&modules.json())?;
     } else {
         print(&modules_text(&modules, args.listing.layout()))?;
     }
@@ -200,13 +208,18 @@ fn source_of(profile: &Profile, name: &str, asked: &Path) -> Option<String> {
     let paths = [listed.map(Path::new), Some(asked), Some(Path::new(name))];
     let path = paths.into_iter().flatten().find(|path| path.is_file());
     let Some(path) = path else {
-        tell(&format!("the source of {name} is not here: showing its lines without it"));
+        tell(&format!(
+            "the source of {name} is not here: showing its lines without it"
+        ));
         return None;
     };
     let text = match fs::read(path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => {
-            tell(&format!("{}: {error}: showing its lines without it", path.display()));
+            tell(&format!(
+                "{}: {error}: showing its lines without it",
+                path.display()
+            ));
             return None;
         }
     };

@@ -159,7 +159,10 @@ fn time_units() -> KnownValues<TimeUnit> {
 
 fn groupings() -> KnownValues<Grouping> {
     let labels = Label::ALL.map(Label::name);
-    KnownValues::new(["shape", "stack", "overload"].into_iter().chain(labels), Grouping::from_str)
+    KnownValues::new(
+        ["shape", "stack", "overload"].into_iter().chain(labels),
+        Grouping::from_str,
+    )
 }
 
 /// A property that splits rows of one name, as given by `--group-by`.

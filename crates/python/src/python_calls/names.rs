@@ -3,9 +3,11 @@
 //! Code objects are kept alive while calls are followed, so that an address stands for one
 //! function. No other objects are kept alive.
 
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mindprof_answers::{OwnCode, Sources};
 use mindprof_record::{Name, NameKind};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -33,6 +35,9 @@ static KEPT: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
 /// longer one is tried before its own prefix.
 static ROOTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
+/// The user's own source files that were seen: their names in frames, and their paths.
+static SOURCES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+
 /// Sets the prefixes that are removed from the names of source files.
 pub(super) fn set_roots(mut roots: Vec<String>) {
     roots.sort_unstable_by(|a, b| b.cmp(a));
@@ -43,6 +48,7 @@ pub(super) fn set_roots(mut roots: Vec<String>) {
 pub(super) fn release() {
     let kept = std::mem::take(&mut *lock(&KEPT));
     drop(kept);
+    lock(&SOURCES).clear();
     modules::release();
 }
 
@@ -211,5 +217,34 @@ fn shortened(file: &str) -> String {
     let rest = roots
         .iter()
         .find_map(|root| file.strip_prefix(root.as_str()));
-    rest.unwrap_or(file).to_owned()
+    let name = rest.unwrap_or(file).to_owned();
+    note_source(&name, file);
+    name
+}
+
+/// Notes a source file that is the user's own.
+fn note_source(name: &str, file: &str) {
+    let mut sources = lock(&SOURCES);
+    if !sources.contains_key(name) && OwnCode::is_own_file(name, file) {
+        let path = if file.starts_with('<') {
+            file.to_owned()
+        } else {
+            let path = std::path::absolute(file);
+            path.map_or_else(
+                |_| file.to_owned(),
+                |path| path.to_string_lossy().into_owned(),
+            )
+        };
+        sources.insert(name.to_owned(), path);
+    }
+}
+
+/// Returns the user's own source files that calls were seen in, as JSON for the metadata.
+pub(crate) fn own_sources() -> Option<String> {
+    let sources = lock(&SOURCES);
+    let own = sources.iter();
+    let own = own
+        .map(|(name, path)| (name.clone(), path.clone()))
+        .collect();
+    (!sources.is_empty()).then(|| Sources { own }.json())
 }
