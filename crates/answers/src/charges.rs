@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::questions::micros;
 use crate::work::Work;
 
-/// What some events cost.
+/// The cost of some events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// CPU time.
@@ -306,7 +306,7 @@ struct Context {
     backward_elsewhere: Vec<(Nanos, Nanos)>,
 }
 
-/// What an event runs in.
+/// The surroundings of an event.
 #[derive(Clone, Copy)]
 struct Around {
     is_import: bool,

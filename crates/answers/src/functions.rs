@@ -49,7 +49,7 @@ pub struct FunctionCost {
     /// sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_error: Option<f64>,
-    /// What takes most of its own cost, if that is not its own Python code.
+    /// The largest part of its own cost, if that is not its own Python code.
     pub mostly: Option<Called>,
 }
 
@@ -73,7 +73,7 @@ pub struct LineCost {
     /// sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_error: Option<f64>,
-    /// What takes most of its own cost, if that is not its own Python code.
+    /// The largest part of its own cost, if that is not its own Python code.
     pub mostly: Option<Called>,
 }
 
@@ -184,7 +184,7 @@ fn is_file(file: &str, wanted: &str) -> bool {
     ends(file, wanted) || ends(wanted, file)
 }
 
-/// What shares are of, and how they were sampled.
+/// The whole that shares are part of, and how it was sampled.
 #[derive(Clone, Copy)]
 struct Shares {
     sampling: Option<Sampling>,
@@ -347,7 +347,7 @@ struct LineSum<'a> {
 struct Blamed {
     function: usize,
     line: usize,
-    /// What was called from there on the way to the node.
+    /// The name of the function called from there on the way to the node.
     called: Option<u32>,
     /// The function on the way that only passes calls on, while nothing else was called.
     wrapper: Option<u32>,

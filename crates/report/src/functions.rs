@@ -221,7 +221,7 @@ fn lists(
     text
 }
 
-/// Says what the rows leave out and how exact they are.
+/// Reports the cost that the rows leave out, and how exact they are.
 pub(crate) fn push_notes(text: &mut String, functions: &Functions, width: Option<usize>) {
     let outside = functions.outside.time();
     if outside > Nanos::ZERO {

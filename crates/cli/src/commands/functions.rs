@@ -89,7 +89,7 @@ struct Code {
     mine: Vec<String>,
 }
 
-/// What all three commands have: the trace and the layout of rows.
+/// The options of all three commands: the trace and the layout of rows.
 #[derive(Debug, clap::Args)]
 struct Listing {
     /// Trace file; `-` reads stdin.
