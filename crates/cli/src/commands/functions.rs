@@ -27,10 +27,10 @@ operator. Total time includes your other functions that it calls.
 Exit codes: 0 success, 1 failure, 2 usage error";
 
 const LINES_EXAMPLE: &str = "\
-Examples:
-  mindprof lines trace.json.gz             the lines that cost most
-  mindprof lines trace.json.gz train.py    the source of a file with the cost
+Example:
+  mindprof lines trace.json.gz train.py
 
+Without FILE, it lists the lines that cost most.
 Own time is that of the operators and libraries that the line calls; time of
 backward operators counts at the line of their forward operator.
 

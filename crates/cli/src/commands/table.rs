@@ -64,9 +64,8 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     row_limit: Option<i64>,
 
-    /// Split rows by input `shape`, by the N innermost stack frames, `stack:N` [default N: 5], by
-    /// the `line` or `function` of your own code, by `module` or by input `dtype`; separate several
-    /// with commas.
+    /// Split rows by input `shape` or `dtype`, by `module`, by `line` or `function` of your code, or
+    /// by N innermost frames, `stack:N` [default N: 5]; commas combine
     #[arg(long, value_name = "WHAT", value_delimiter = ',', hide_possible_values = true, value_parser = groupings())]
     group_by: Vec<Grouping>,
 
