@@ -40,6 +40,7 @@ pub struct Analysis {
     device_times: DeviceTimes,
     memory: MemoryUse,
     sources: OnceLock<Sources>,
+    charged: OnceLock<Sources>,
     thread_numbers: ThreadNumbers,
     flows: OnceLock<Flows>,
     children: OnceLock<Children>,
@@ -65,6 +66,7 @@ impl Analysis {
             ),
             memory: MemoryUse::build(&profile, &tree),
             sources: OnceLock::new(),
+            charged: OnceLock::new(),
             thread_numbers: profile.thread_numbers(),
             flows: OnceLock::new(),
             children: OnceLock::new(),
@@ -140,6 +142,14 @@ impl Analysis {
     pub fn stack(&self, id: EventId) -> StackId {
         let build = || Sources::build(&self.profile, &self.tree, &self.correlation);
         self.sources.get_or_init(build).stack(&self.profile, id)
+    }
+
+    /// Returns the stack that the cost of an event is charged to: for backward work that of the
+    /// operator that made the backward node, which [`Self::stack`] misses if other operators had
+    /// the same sequence number before it. The first call finds the stacks of all events.
+    pub fn charged_stack(&self, id: EventId) -> StackId {
+        let build = || Sources::build_of_makers(&self.profile, &self.tree, &self.correlation);
+        self.charged.get_or_init(build).stack(&self.profile, id)
     }
 
     /// Returns the kind of device that an event ran on.

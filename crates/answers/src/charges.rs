@@ -5,7 +5,8 @@
 
 use mindprof_analyze::{Analysis, Flops, Keys};
 use mindprof_model::{
-    Category, DeviceKind, Event, EventId, Nanos, Profile, ScopeKind, StackId, StringId, ThreadId,
+    Category, DeviceKind, Event, EventId, Nanos, Place, Profile, ScopeKind, StackId, StringId,
+    Thread, ThreadId, is_backward_wrapper,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -13,12 +14,15 @@ use serde::Serialize;
 use crate::questions::micros;
 use crate::work::Work;
 
-/// What some events cost.
+/// The cost of some events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// CPU time.
     #[serde(rename = "cpu_us", serialize_with = "micros")]
     pub cpu: Nanos,
+    /// The part of the CPU time that is Python code, outside of operators.
+    #[serde(rename = "python_us", serialize_with = "micros")]
+    pub python: Nanos,
     /// The part of the CPU time that is backward work.
     #[serde(rename = "backward_us", serialize_with = "micros")]
     pub backward: Nanos,
@@ -35,6 +39,7 @@ pub struct Cost {
 impl Cost {
     pub(crate) fn add(&mut self, other: Self) {
         self.cpu = self.cpu + other.cpu;
+        self.python = self.python + other.python;
         self.backward = self.backward + other.backward;
         self.device = self.device + other.device;
         self.memory += other.memory;
@@ -54,9 +59,7 @@ pub(crate) struct Node {
     pub(crate) caller: usize,
     /// The innermost frame.
     pub(crate) frame: StringId,
-    /// Whether the frame is that of a Python call: its line is where the function is defined.
-    pub(crate) is_call: bool,
-    /// The number of calls that the node stands for.
+    /// The number of recorded calls that the node stands for; zero for a stack.
     pub(crate) calls: u64,
     /// The cost of the events that were called from exactly this stack.
     pub(crate) own: Cost,
@@ -70,63 +73,72 @@ pub(crate) struct Charges {
     pub(crate) called: FxHashMap<(usize, StringId), Nanos>,
 }
 
-/// The threads whose work is charged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Threads {
+/// The charges of a profile, by who does the work.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AllCharges {
     /// The main thread of the program, and the backward work that it waits for.
-    Main,
+    pub(crate) main: Charges,
     /// All others: further threads, and processes such as data loader workers.
-    Others,
+    pub(crate) others: Charges,
 }
 
-impl Charges {
-    /// Charges the events of some threads in time linear in the number of events and stacks.
-    pub(crate) fn build(analysis: &Analysis, work: &Work, threads: Threads) -> Self {
+impl AllCharges {
+    /// Charges all events in time linear in the number of events and stacks.
+    pub(crate) fn build(analysis: &Analysis, work: &Work) -> Self {
         let profile = analysis.profile();
-        let mut charges = Self {
-            nodes: nodes(profile),
-            called: FxHashMap::default(),
-        };
-        let mut calls: FxHashMap<(StackId, StringId), usize> = FxHashMap::default();
+        let mut all = Self::default();
+        let mut calls: FxHashMap<(bool, StackId, StringId), usize> = FxHashMap::default();
         let mut flops = Flops::new(profile.strings());
-        let context = Context::build(analysis, work);
         let main = main_thread(profile);
+        let context = Context::build(analysis, work, main);
+        let profilers = Profilers::build(profile);
+        let is_of_main: Vec<bool> = (0..profile.threads().len())
+            .map(|index| is_same_process(profile, main, ThreadId::from_index(index)))
+            .collect();
         for (index, event) in profile.events().iter().enumerate() {
             let id = EventId::from_index(index);
+            let around = context.around[index];
+            let is_call = event.category == Category::PythonFunction;
+            let stack = analysis.charged_stack(id);
             let is_counted = analysis.is_shown(id)
                 && analysis.device(id) == DeviceKind::Cpu
-                && !context.is_import[index];
-            let is_main = Some(event.thread) == main
-                || (context.is_backward[index] && is_same_process(profile, main, event.thread));
-            if !is_counted || is_main != (threads == Threads::Main) {
+                && !around.is_import
+                && !profilers.is_inside(stack)
+                && !(is_call && profilers.is_frame[event.name.index()]);
+            if !is_counted {
                 continue;
             }
-            let stack = analysis.stack(id);
+            let is_main = Some(event.thread) == main
+                || (around.is_backward && is_of_main[event.thread.index()]);
+            let charges = if is_main {
+                &mut all.main
+            } else {
+                &mut all.others
+            };
+            if charges.nodes.is_empty() {
+                charges.nodes = nodes(profile);
+            }
             let mut cpu = analysis.tree().self_time(id);
-            let is_call = event.category == Category::PythonFunction;
-            if is_call && profile.name(event).contains(ENGINE) {
+            if is_call && context.waits_for_engine[event.name.index()] {
                 cpu = cpu.saturating_sub(context.worked_elsewhere(event));
             }
             let bytes = analysis.memory().own(id);
+            let part = |is_in: bool| if is_in { cpu } else { Nanos::ZERO };
             let cost = Cost {
                 cpu,
-                backward: if context.is_backward[index] {
-                    cpu
-                } else {
-                    Nanos::ZERO
-                },
+                python: part(is_call),
+                backward: part(around.is_backward),
                 device: analysis.device_times().own(id),
                 memory: bytes.host + bytes.device,
                 flops: flops.count(profile, id),
             };
             let node = if is_call {
                 let added = charges.nodes.len();
-                let node = *calls.entry((stack, event.name)).or_insert(added);
+                let node = *calls.entry((is_main, stack, event.name)).or_insert(added);
                 if node == added {
                     charges.nodes.push(Node {
                         caller: stack.index(),
                         frame: event.name,
-                        is_call: true,
                         calls: 0,
                         own: Cost::default(),
                     });
@@ -134,14 +146,25 @@ impl Charges {
                 charges.nodes[node].calls += 1;
                 node
             } else {
-                let called = (stack.index(), context.outermost[index]);
+                let called = (stack.index(), around.outermost);
                 let time = charges.called.entry(called).or_default();
                 *time = *time + cost.time();
                 stack.index()
             };
             charges.nodes[node].own.add(cost);
         }
-        charges
+        all
+    }
+}
+
+impl Charges {
+    /// Returns the cost of all nodes together.
+    pub(crate) fn total(&self) -> Cost {
+        let mut total = Cost::default();
+        for node in &self.nodes {
+            total.add(node.own);
+        }
+        total
     }
 
     /// Returns the cost of each node with everything that was called from it.
@@ -157,9 +180,12 @@ impl Charges {
     /// Sums up whole costs by key. A node counts for its key unless a caller has the same key
     /// already, so that recursion counts once.
     pub(crate) fn sum_wholes(&self, keys: &[Option<usize>], count: usize) -> Vec<Cost> {
+        let mut sums = vec![Cost::default(); count];
+        if self.nodes.is_empty() {
+            return sums;
+        }
         let wholes = self.wholes();
         let (first, next) = self.children();
-        let mut sums = vec![Cost::default(); count];
         let mut active = vec![0_u32; count];
         let mut open = vec![(0_usize, first[0])];
         while let Some((node, child)) = open.last_mut() {
@@ -202,11 +228,47 @@ const NONE: usize = usize::MAX;
 /// The C function in which a thread waits for backward work that other threads do.
 const ENGINE: &str = "run_backward";
 
+/// The files of profilers, and the functions by which programs switch them. They take time only
+/// because the program is profiled.
+const PROFILERS: [&str; 4] = [
+    "mindprof/_profiler/",
+    "torch/autograd/profiler.py",
+    "torch/profiler/profiler.py",
+    "torch/profiler/_utils.py",
+];
+const SWITCHES: [&str; 5] = ["__enter__", "__exit__", "start", "step", "stop"];
+
+/// The stacks in which a profiler works for itself.
+struct Profilers {
+    is_frame: Vec<bool>,
+    is_stack: Vec<bool>,
+}
+
+impl Profilers {
+    fn build(profile: &Profile) -> Self {
+        let is_switch = |frame: &str| {
+            Place::parse(frame).is_some_and(|place| {
+                SWITCHES.contains(&place.function)
+                    && PROFILERS.iter().any(|file| place.file.contains(file))
+            })
+        };
+        let is_frame: Vec<bool> = profile.strings().iter().map(is_switch).collect();
+        let mut is_stack = vec![false];
+        for (caller, frame) in profile.stacks().nodes() {
+            is_stack.push(is_stack[caller.index()] || is_frame[frame.index()]);
+        }
+        Self { is_frame, is_stack }
+    }
+
+    fn is_inside(&self, stack: StackId) -> bool {
+        self.is_stack[stack.index()]
+    }
+}
+
 fn nodes(profile: &Profile) -> Vec<Node> {
     let node = |(caller, frame): (StackId, StringId)| Node {
         caller: caller.index(),
         frame,
-        is_call: false,
         calls: 0,
         own: Cost::default(),
     };
@@ -215,15 +277,19 @@ fn nodes(profile: &Profile) -> Vec<Node> {
     std::iter::once(root).chain(stacks).collect()
 }
 
-/// Returns the main thread of the program: on Linux the one with the number of its process.
-fn main_thread(profile: &Profile) -> Option<ThreadId> {
-    let threads = || profile.threads().iter().enumerate();
-    let on_cpu = || threads().filter(|(_, thread)| thread.device == DeviceKind::Cpu);
-    let program = profile.events().first()?.thread;
-    let process = profile.threads()[program.index()].process;
-    let named = on_cpu().find(|(_, thread)| thread.process == process && thread.native == process);
-    let found = named.or_else(|| on_cpu().next());
-    found.map(|(index, _)| ThreadId::from_index(index))
+/// Returns the main thread of the program: on Linux the one with the number of its process. The
+/// program is the process of the first thread, because parts of other processes come later.
+pub(crate) fn main_thread(profile: &Profile) -> Option<ThreadId> {
+    let threads = profile.threads().iter().enumerate();
+    let mut on_cpu = threads.filter(|(_, thread)| thread.device == DeviceKind::Cpu);
+    let (first, program) = on_cpu.next()?;
+    let is_main =
+        |thread: &Thread| thread.process == program.process && thread.native == program.process;
+    let named = on_cpu.find(|(_, thread)| is_main(thread));
+    let found = if is_main(program) { None } else { named };
+    Some(ThreadId::from_index(
+        found.map_or(first, |(index, _)| index),
+    ))
 }
 
 fn is_same_process(profile: &Profile, main: Option<ThreadId>, thread: ThreadId) -> bool {
@@ -233,16 +299,25 @@ fn is_same_process(profile: &Profile, main: Option<ThreadId>, thread: ThreadId) 
 
 /// Facts about events that depend on the events around them.
 struct Context {
-    is_import: Vec<bool>,
-    is_backward: Vec<bool>,
-    /// The name of the outermost operator that each event is or runs in.
-    outermost: Vec<StringId>,
+    around: Vec<Around>,
+    /// By name, whether a call of it waits for backward work.
+    waits_for_engine: Vec<bool>,
     /// The times at which threads other than the main one did backward work, in order and apart.
     backward_elsewhere: Vec<(Nanos, Nanos)>,
 }
 
+/// The surroundings of an event.
+#[derive(Clone, Copy)]
+struct Around {
+    is_import: bool,
+    is_backward: bool,
+    is_operator: bool,
+    /// The name of the outermost operator that the event is or runs in.
+    outermost: StringId,
+}
+
 impl Context {
-    fn build(analysis: &Analysis, work: &Work) -> Self {
+    fn build(analysis: &Analysis, work: &Work, main: Option<ThreadId>) -> Self {
         let profile = analysis.profile();
         let imports: FxHashSet<&str> = work
             .side_ranges()
@@ -254,34 +329,36 @@ impl Context {
             .iter()
             .map(|name| !imports.is_empty() && imports.contains(Keys::text(name)))
             .collect();
-        let main = main_thread(profile);
-        let count = profile.events().len();
         let mut context = Self {
-            is_import: Vec::with_capacity(count),
-            is_backward: Vec::with_capacity(count),
-            outermost: Vec::with_capacity(count),
+            around: Vec::with_capacity(profile.events().len()),
+            waits_for_engine: profile
+                .strings()
+                .iter()
+                .map(|name| name.contains(ENGINE))
+                .collect(),
             backward_elsewhere: Vec::new(),
         };
+        let names = profile.strings().iter();
+        let is_wrapper_name: Vec<bool> = names.map(is_backward_wrapper).collect();
         // Parents precede their children.
         for (index, event) in profile.events().iter().enumerate() {
             let parent = analysis.tree().parent(EventId::from_index(index));
-            let parent = parent.map(EventId::index);
+            let parent = parent.map(|parent| context.around[parent.index()]);
             let is_import =
                 event.category == Category::Annotation && is_import_name[event.name.index()];
-            let inherits = |of: &[bool]| parent.is_some_and(|parent| of[parent]);
-            let is_outer_backward = event.scope == ScopeKind::Backward;
-            if is_outer_backward && !inherits(&context.is_backward) && Some(event.thread) != main {
+            let is_outer_backward =
+                event.scope == ScopeKind::Backward || is_wrapper_name[event.name.index()];
+            let is_in_backward = parent.is_some_and(|parent| parent.is_backward);
+            if is_outer_backward && !is_in_backward && Some(event.thread) != main {
                 context.add_elsewhere(event);
             }
-            context
-                .is_import
-                .push(is_import || inherits(&context.is_import));
-            context
-                .is_backward
-                .push(is_outer_backward || inherits(&context.is_backward));
-            let around = parent.filter(|&parent| is_operator(&profile.events()[parent]));
-            let outermost = around.map_or(event.name, |parent| context.outermost[parent]);
-            context.outermost.push(outermost);
+            let operator = parent.filter(|parent| parent.is_operator);
+            context.around.push(Around {
+                is_import: is_import || parent.is_some_and(|parent| parent.is_import),
+                is_backward: is_outer_backward || is_in_backward,
+                is_operator: is_operator(event),
+                outermost: operator.map_or(event.name, |parent| parent.outermost),
+            });
         }
         context
     }

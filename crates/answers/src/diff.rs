@@ -11,6 +11,8 @@ use mindprof_model::{Category, DeviceKind, InputsId, InputsTable, Nanos, Profile
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::completeness::Completeness;
+use crate::labels::Label;
+use crate::own_code::OwnCode;
 use crate::work::Work;
 
 #[cfg(test)]
@@ -33,6 +35,8 @@ pub enum Measure {
 pub struct DiffOptions {
     /// Match rows by the shapes of their inputs too, if both profiles have shapes.
     pub input_shapes: bool,
+    /// Match rows by a label of their events too.
+    pub label: Option<Label>,
     /// Compare Python function calls too.
     pub python_functions: bool,
     /// The measure that rows are ordered by, the largest change first.
@@ -43,6 +47,7 @@ impl Default for DiffOptions {
     fn default() -> Self {
         Self {
             input_shapes: true,
+            label: None,
             python_functions: false,
             measure: Measure::SelfTime,
         }
@@ -63,6 +68,8 @@ pub struct Change {
     pub is_annotation: bool,
     /// The dimensions of each input, if rows are matched by shapes.
     pub shapes: Option<Vec<Vec<i64>>>,
+    /// The label of the events, if rows are matched by it; empty for events without one.
+    pub label: Option<String>,
     /// The sums in the first profile, or `None` if the row is new.
     pub before: Option<Sums>,
     /// The sums in the second profile, or `None` if the row is gone.
@@ -148,6 +155,8 @@ pub struct Diff {
     pub rows: Vec<Change>,
     /// Whether rows are matched by the shapes of their inputs.
     pub by_shapes: bool,
+    /// The label that rows are matched by, if there is one.
+    pub label: Option<Label>,
     /// Whether calls of Python functions are compared: on request, or because there is nothing else.
     pub python_functions: bool,
     /// The measure that rows are ordered by.
@@ -171,16 +180,23 @@ impl Diff {
         let group_by = GroupBy {
             input_shapes: by_shapes,
             python_functions,
-            ..GroupBy::default()
+            stack_frames: usize::from(options.label.is_some()),
         };
+        let view = |analysis: &Analysis| {
+            let own = OwnCode::of(analysis.profile().metadata(), &[]);
+            options.label.map(|label| label.view(analysis, &own))
+        };
+        let views = [view(before), view(after)];
         let mut rows = Rows::default();
-        let whole_before = rows.take(before, group_by, |row| &mut row.before);
-        let whole_after = rows.take(after, group_by, |row| &mut row.after);
+        let labelled = |index: usize, whole| views[index].as_ref().unwrap_or(whole);
+        let whole_before = rows.take(labelled(0, before), group_by, |row| &mut row.before);
+        let whole_after = rows.take(labelled(1, after), group_by, |row| &mut row.after);
         let mut rows = rows.rows;
         sort(&mut rows, options.measure);
         Self {
             rows,
             by_shapes,
+            label: options.label,
             python_functions,
             measure: options.measure,
             before: whole_before,
@@ -287,7 +303,13 @@ fn are_python_alone(sides: [&Analysis; 2]) -> bool {
     sides.iter().all(nothing_else) && sides.into_iter().any(is_alone)
 }
 
-type RowKey = (String, DeviceKind, bool, Option<Vec<Vec<i64>>>);
+type RowKey = (
+    String,
+    DeviceKind,
+    bool,
+    Option<Vec<Vec<i64>>>,
+    Option<String>,
+);
 
 /// The rows of both profiles, with an index by the fields that they are matched by.
 #[derive(Default)]
@@ -338,16 +360,21 @@ impl Rows {
         } else {
             average.key.clone()
         };
-        let key = (name, device, is_annotation, shapes);
+        let label = average.stack.map(|stack| {
+            let frame = profile.stacks().frames(stack).next();
+            frame.map_or_else(String::new, |frame| profile.strings().text(frame).into())
+        });
+        let key = (name, device, is_annotation, shapes, label);
         let next = self.rows.len();
         let index = *self.by_key.entry(key.clone()).or_insert(next);
         if index == next {
-            let (key, device, is_annotation, shapes) = key;
+            let (key, device, is_annotation, shapes, label) = key;
             self.rows.push(Change {
                 key,
                 device,
                 is_annotation,
                 shapes,
+                label,
                 before: None,
                 after: None,
             });
@@ -368,6 +395,7 @@ fn sort(rows: &mut [Change], measure: Measure) {
             row.device,
             row.is_annotation,
             row.shapes.clone(),
+            row.label.clone(),
         );
         (row.is_range_on_device(), size, key)
     });

@@ -6,13 +6,15 @@
 use std::collections::hash_map::Entry;
 
 use mindprof_analyze::Analysis;
-use mindprof_model::{Category, Nanos, Place, Profile, StringId};
-use rustc_hash::FxHashMap;
+use mindprof_model::{Category, EventId, Nanos, Place, Profile, StringId};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use crate::charges::{Charges, Cost, Threads};
+use crate::called::CalledNames;
+use crate::charges::{AllCharges, Charges, Cost, main_thread};
 use crate::own_code::OwnCode;
-use crate::questions::micros;
+use crate::questions::{json, micros};
+use crate::sampling::Sampling;
 use crate::work::Work;
 
 /// Something that a function or a line calls, and the time that it takes.
@@ -26,7 +28,7 @@ pub struct Called {
 }
 
 /// One of the user's own functions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FunctionCost {
     /// The file that defines it.
     pub file: String,
@@ -34,21 +36,25 @@ pub struct FunctionCost {
     pub function: String,
     /// The line of its definition, if its calls were recorded.
     pub line: Option<u32>,
-    /// The number of its recorded calls.
-    pub calls: u64,
+    /// The number of its calls, if they were recorded.
+    pub calls: Option<u64>,
     /// The cost of its own code and of the operators and libraries that it calls, without other
     /// functions of the user's.
     pub own: Cost,
     /// The cost of everything that ran until it returned.
     pub total: Cost,
-    /// The line in it with the largest own cost.
+    /// The line in it with the largest own cost, if lines were recorded.
     pub hottest_line: Option<u32>,
-    /// What takes most of its own cost, if that is not its own Python code.
+    /// The standard error of its own share of the total, as a fraction, if its Python code was
+    /// sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_error: Option<f64>,
+    /// The largest part of its own cost, if that is not its own Python code.
     pub mostly: Option<Called>,
 }
 
 /// One line of the user's own code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LineCost {
     /// The file.
     pub file: String,
@@ -63,7 +69,11 @@ pub struct LineCost {
     pub own: Cost,
     /// The cost of everything that it calls.
     pub total: Cost,
-    /// What takes most of its own cost, if that is not its own Python code.
+    /// The standard error of its own share of the total, as a fraction, if its Python code was
+    /// sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_error: Option<f64>,
+    /// The largest part of its own cost, if that is not its own Python code.
     pub mostly: Option<Called>,
 }
 
@@ -77,78 +87,232 @@ pub struct Functions {
     pub total: Cost,
     /// The part of it that no function of the user's led to.
     pub outside: Cost,
-    /// The functions on the main thread.
-    pub functions: Vec<FunctionCost>,
-    /// The lines on the main thread.
-    pub lines: Vec<LineCost>,
-    /// The functions on other threads and in other processes.
-    pub elsewhere: Vec<FunctionCost>,
-    /// The lines on other threads and in other processes.
-    pub lines_elsewhere: Vec<LineCost>,
     /// Whether the profile has Python stacks. Without them there are no functions.
     pub has_stacks: bool,
+    /// How Python stacks were sampled, or `None` if every call was recorded.
+    pub sampling: Option<Sampling>,
+    /// The functions on the main thread.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<FunctionCost>,
+    /// The lines on the main thread.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineCost>,
+    /// The functions on other threads and in other processes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<FunctionCost>,
+    /// The lines on other threads and in other processes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lines_elsewhere: Vec<LineCost>,
 }
 
 impl Functions {
     /// Finds the functions and lines of a profile in time linear in its events and stacks.
     pub fn build(analysis: &Analysis, work: &Work, own: &OwnCode) -> Self {
         let profile = analysis.profile();
-        let definitions = Definitions::build(profile, own);
-        let main = Charges::build(analysis, work, Threads::Main);
-        let others = Charges::build(analysis, work, Threads::Others);
-        let found = Found::build(profile, &main, own, &definitions);
-        let elsewhere = Found::build(profile, &others, own, &definitions);
-        let mut total = Cost::default();
-        for node in &main.nodes {
-            total.add(node.own);
-        }
-        let is_call = |category| category == Category::PythonFunction;
-        let has_calls = || profile.events().iter().any(|event| is_call(event.category));
+        let sampling = Sampling::read(profile.metadata());
+        let calls = CallNames::build(analysis, work);
+        let definitions = Definitions::build(profile, own, &calls);
+        let charges = AllCharges::build(analysis, work);
+        let total = charges.main.total();
+        let shares = Shares { sampling, total };
+        let found = Found::build(profile, &charges.main, &definitions);
+        let elsewhere = Found::build(profile, &charges.others, &definitions);
         Self {
             total,
             outside: found.outside,
-            functions: found.functions(),
-            lines: found.lines(),
-            elsewhere: elsewhere.functions(),
-            lines_elsewhere: elsewhere.lines(),
-            has_stacks: !profile.stacks().is_empty() || has_calls(),
+            has_stacks: !profile.stacks().is_empty() || calls.has_any,
+            sampling,
+            functions: found.functions(shares),
+            lines: found.lines(shares),
+            elsewhere: elsewhere.functions(shares),
+            lines_elsewhere: elsewhere.lines(shares),
         }
+    }
+
+    /// Returns the conclusions as JSON. Times are microseconds.
+    pub fn json(&self) -> String {
+        json(self)
+    }
+
+    /// Drops the lines.
+    #[must_use]
+    pub fn without_lines(mut self) -> Self {
+        (self.lines, self.lines_elsewhere) = (Vec::new(), Vec::new());
+        self
+    }
+
+    /// Drops the functions, and the lines of other files if `file` is given: the whole path of a
+    /// file or the end of it.
+    #[must_use]
+    pub fn only_lines(mut self, file: Option<&str>) -> Self {
+        (self.functions, self.elsewhere) = (Vec::new(), Vec::new());
+        if let Some(file) = file {
+            for lines in [&mut self.lines, &mut self.lines_elsewhere] {
+                lines.retain(|line| is_file(&line.file, file));
+            }
+        }
+        self
+    }
+
+    /// Returns the files of the lines, each once.
+    pub fn files(&self) -> Vec<&str> {
+        let lines = self.lines.iter().chain(&self.lines_elsewhere);
+        let mut files: Vec<&str> = lines.map(|line| line.file.as_str()).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+
+    /// Returns the largest error of the shares, two standard errors wide, as a fraction of the
+    /// total. `None` if nothing was sampled.
+    pub fn share_error(&self) -> Option<f64> {
+        let functions = self.functions.iter().filter_map(|row| row.share_error);
+        let lines = self.lines.iter().filter_map(|row| row.share_error);
+        functions
+            .chain(lines)
+            .reduce(f64::max)
+            .map(|error| 2.0 * error)
     }
 }
 
-/// The lines at which the user's functions are defined, from the names of recorded calls. They tell
-/// methods of one name in one file apart.
-struct Definitions<'a> {
+/// Returns whether a file of the profile is the one that a user names by the end of its path.
+fn is_file(file: &str, wanted: &str) -> bool {
+    let ends = |long: &str, short: &str| {
+        long.strip_suffix(short)
+            .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+    };
+    ends(file, wanted) || ends(wanted, file)
+}
+
+/// The whole that shares are part of, and how it was sampled.
+#[derive(Clone, Copy)]
+struct Shares {
+    sampling: Option<Sampling>,
+    total: Cost,
+}
+
+impl Shares {
+    fn error(&self, own: Cost) -> Option<f64> {
+        let sampling = self.sampling?;
+        Some(sampling.error(own.python, self.total.time()))
+    }
+}
+
+/// The names of recorded Python calls.
+pub(crate) struct CallNames {
+    /// By name, whether it is that of a call and so has the line of a definition.
+    is_call: Vec<bool>,
+    has_any: bool,
+}
+
+impl CallNames {
+    pub(crate) fn build(analysis: &Analysis, work: &Work) -> Self {
+        let profile = analysis.profile();
+        let is_sampled = Sampling::read(profile.metadata()).is_some();
+        let running = if work.side_ranges().is_some() {
+            FxHashSet::default()
+        } else {
+            running_at_start(analysis)
+        };
+        let mut is_call = vec![false; profile.strings().len()];
+        let mut has_any = false;
+        for (index, event) in profile.events().iter().enumerate() {
+            if event.category == Category::PythonFunction {
+                has_any = true;
+                // A sampled slice is named with the line that ran.
+                let is_start = || running.contains(&EventId::from_index(index));
+                is_call[event.name.index()] |= !is_sampled && !is_start();
+            }
+        }
+        Self { is_call, has_any }
+    }
+}
+
+/// Returns the calls that ran when the recording began: the first events of the main thread, each
+/// inside the one before. Their names have the lines that they were at, not those of definitions.
+fn running_at_start(analysis: &Analysis) -> FxHashSet<EventId> {
+    let profile = analysis.profile();
+    let main = main_thread(profile);
+    let ids = (0..profile.events().len()).map(EventId::from_index);
+    let mut running = FxHashSet::default();
+    let mut last = None;
+    for id in ids.filter(|&id| Some(profile.event(id).thread) == main) {
+        let event = profile.event(id);
+        if event.category != Category::PythonFunction || analysis.tree().parent(id) != last {
+            break;
+        }
+        running.insert(id);
+        last = Some(id);
+    }
+    running
+}
+
+/// The user's code in the frames of a profile: where its functions are defined, and which frames
+/// name a definition instead of a line.
+pub(crate) struct Definitions<'a> {
+    /// By name, the place in the user's own code.
+    places: Vec<Option<OwnPlace<'a>>>,
+    /// The lines of definitions. They tell methods of one name in one file apart.
     lines: FxHashMap<(&'a str, &'a str), Vec<u32>>,
 }
 
+/// A place in the user's own code.
+#[derive(Clone, Copy)]
+struct OwnPlace<'a> {
+    place: Place<'a>,
+    /// Whether the line is that of the definition, because the recording tells no other.
+    is_definition: bool,
+}
+
 impl<'a> Definitions<'a> {
-    fn build(profile: &'a Profile, own: &OwnCode) -> Self {
-        let mut is_call = vec![false; profile.strings().len()];
-        for event in profile.events() {
-            is_call[event.name.index()] |= event.category == Category::PythonFunction;
-        }
-        let names = profile.strings().iter().zip(is_call);
-        let calls = names.filter_map(|(name, is_call)| is_call.then(|| own.place(name))?);
+    pub(crate) fn build(profile: &'a Profile, own: &OwnCode, calls: &CallNames) -> Self {
         let mut lines: FxHashMap<_, Vec<u32>> = FxHashMap::default();
-        for place in calls {
-            lines
-                .entry((place.file, place.function))
-                .or_default()
-                .push(place.line);
+        let mut places = Vec::with_capacity(profile.strings().len());
+        for (name, &is_call) in profile.strings().iter().zip(&calls.is_call) {
+            let Some(place) = own.place(name) else {
+                places.push(None);
+                continue;
+            };
+            if is_call {
+                let of_name = lines.entry((place.file, place.function)).or_default();
+                of_name.push(place.line);
+            }
+            places.push(Some(OwnPlace {
+                place,
+                is_definition: is_call && !is_expression(place.function),
+            }));
         }
         for lines in lines.values_mut() {
             lines.sort_unstable();
         }
-        Self { lines }
+        Self { places, lines }
+    }
+
+    /// Returns the place of a frame, if it is in the user's own code.
+    pub(crate) fn place(&self, frame: StringId) -> Option<Place<'a>> {
+        self.places[frame.index()].map(|own| own.place)
     }
 
     /// Returns the line of the definition that a place is in.
-    fn of(&self, place: &Place<'_>) -> Option<u32> {
+    pub(crate) fn line(&self, place: &Place<'_>) -> Option<u32> {
         let lines = self.lines.get(&(place.file, place.function))?;
         let after = lines.partition_point(|&line| line <= place.line);
         after.checked_sub(1).map(|last| lines[last])
     }
+}
+
+/// Returns whether a function is an expression, which is mostly on one line: `<lambda>`,
+/// `<listcomp>`. A module is not.
+fn is_expression(function: &str) -> bool {
+    function.starts_with('<') && function != "<module>"
+}
+
+/// Returns whether a function is a comprehension, which is part of the function that it is in.
+fn is_comprehension(function: &str) -> bool {
+    matches!(
+        function,
+        "<listcomp>" | "<genexpr>" | "<dictcomp>" | "<setcomp>"
+    )
 }
 
 type Key<'a> = (&'a str, &'a str, Option<u32>);
@@ -158,15 +322,15 @@ struct Found<'a> {
     functions: Vec<FunctionSum<'a>>,
     lines: Vec<LineSum<'a>>,
     outside: Cost,
-    profile: &'a Profile,
+    names: CalledNames<'a>,
 }
 
 struct FunctionSum<'a> {
     key: Key<'a>,
-    calls: u64,
+    calls: Option<u64>,
     own: Cost,
     total: Cost,
-    called: FxHashMap<StringId, Nanos>,
+    called: FxHashMap<u32, Nanos>,
     hottest: Option<(Nanos, u32)>,
 }
 
@@ -175,7 +339,7 @@ struct LineSum<'a> {
     is_definition: bool,
     own: Cost,
     total: Cost,
-    called: FxHashMap<StringId, Nanos>,
+    called: FxHashMap<u32, Nanos>,
 }
 
 /// The position of a node's function and line, of its own or of its nearest caller of the user's.
@@ -183,56 +347,21 @@ struct LineSum<'a> {
 struct Blamed {
     function: usize,
     line: usize,
-    /// What was called from there on the way to the node.
-    called: Option<StringId>,
+    /// The name of the function called from there on the way to the node.
+    called: Option<u32>,
+    /// The function on the way that only passes calls on, while nothing else was called.
+    wrapper: Option<u32>,
 }
 
 impl<'a> Found<'a> {
-    fn build(
-        profile: &'a Profile,
-        charges: &Charges,
-        own: &OwnCode,
-        definitions: &Definitions<'_>,
-    ) -> Self {
+    fn build(profile: &'a Profile, charges: &Charges, definitions: &Definitions<'a>) -> Self {
         let mut found = Self {
             functions: Vec::new(),
             lines: Vec::new(),
             outside: Cost::default(),
-            profile,
+            names: CalledNames::new(profile.strings()),
         };
-        let places: Vec<Option<Place<'a>>> = profile
-            .strings()
-            .iter()
-            .map(|text| own.place(text))
-            .collect();
-        let (mut functions, mut lines) = (FxHashMap::default(), FxHashMap::default());
-        let mut blamed: Vec<Option<Blamed>> = vec![None];
-        let mut keys: (Vec<Option<usize>>, Vec<Option<usize>>) = (vec![None], vec![None]);
-        for node in &charges.nodes[1..] {
-            let Some(place) = places[node.frame.index()] else {
-                let called = |blame: Blamed| Blamed {
-                    called: blame.called.or(Some(node.frame)),
-                    ..blame
-                };
-                blamed.push(blamed[node.caller].map(called));
-                keys.0.push(None);
-                keys.1.push(None);
-                continue;
-            };
-            let definition = definitions.of(&place);
-            let function = found.function((place.file, place.function, definition), &mut functions);
-            let line = found.line(place, node.is_call, &mut lines);
-            if node.is_call {
-                found.functions[function].calls += node.calls;
-            }
-            blamed.push(Some(Blamed {
-                function,
-                line,
-                called: None,
-            }));
-            keys.0.push(Some(function));
-            keys.1.push(Some(line));
-        }
+        let blamed = found.blame(charges, definitions);
         for (node, blame) in charges.nodes.iter().zip(&blamed) {
             match blame {
                 Some(blame) => found.charge(*blame, node.own),
@@ -241,18 +370,74 @@ impl<'a> Found<'a> {
         }
         for (&(node, name), &time) in &charges.called {
             if let Some(blame) = blamed[node].filter(|blame| blame.called.is_none()) {
+                let name = found.names.of(name).number;
                 found.charge_called(blame, name, time);
             }
         }
-        let totals = charges.sum_wholes(&keys.0, found.functions.len());
+        let is_own = |node: usize| definitions.places[charges.nodes[node].frame.index()].is_some();
+        let key = |of: fn(&Blamed) -> usize| -> Vec<Option<usize>> {
+            let blamed = blamed.iter().enumerate();
+            blamed
+                .map(|(node, blame)| blame.as_ref().filter(|_| is_own(node)).map(of))
+                .collect()
+        };
+        let totals = charges.sum_wholes(&key(|blame| blame.function), found.functions.len());
         for (function, total) in found.functions.iter_mut().zip(totals) {
             function.total = total;
         }
-        let totals = charges.sum_wholes(&keys.1, found.lines.len());
+        let totals = charges.sum_wholes(&key(|blame| blame.line), found.lines.len());
         for (line, total) in found.lines.iter_mut().zip(totals) {
             line.total = total;
         }
         found
+    }
+
+    /// Finds the function and the line of each node.
+    fn blame(&mut self, charges: &Charges, definitions: &Definitions<'a>) -> Vec<Option<Blamed>> {
+        let (mut functions, mut lines) = (FxHashMap::default(), FxHashMap::default());
+        let mut blamed: Vec<Option<Blamed>> = Vec::with_capacity(charges.nodes.len());
+        for (index, node) in charges.nodes.iter().enumerate() {
+            let caller = (index > 0).then(|| blamed[node.caller]).flatten();
+            let own = definitions.places[node.frame.index()].filter(|_| index > 0);
+            let Some(own) = own else {
+                blamed.push(caller.map(|caller| self.called_from(caller, node.frame)));
+                continue;
+            };
+            let place = own.place;
+            let around = caller.map(|caller| caller.function).filter(|&around| {
+                is_comprehension(place.function) && self.functions[around].key.0 == place.file
+            });
+            let function = around.unwrap_or_else(|| {
+                let key = (place.file, place.function, definitions.line(&place));
+                self.function(key, &mut functions)
+            });
+            if own.is_definition && node.calls > 0 && around.is_none() {
+                let calls = &mut self.functions[function].calls;
+                *calls = Some(calls.unwrap_or(0) + node.calls);
+            }
+            blamed.push(Some(Blamed {
+                function,
+                line: self.line(own, function, &mut lines),
+                called: None,
+                wrapper: None,
+            }));
+        }
+        blamed
+    }
+
+    /// Returns the blame for a frame of a library that the user's code called.
+    fn called_from(&mut self, caller: Blamed, frame: StringId) -> Blamed {
+        if caller.called.is_some() {
+            return caller;
+        }
+        let name = self.names.of(frame);
+        if name.is_wrapper {
+            let wrapper = caller.wrapper.or(Some(name.number));
+            Blamed { wrapper, ..caller }
+        } else {
+            let called = Some(name.number);
+            Blamed { called, ..caller }
+        }
     }
 
     fn function(&mut self, key: Key<'a>, known: &mut FxHashMap<Key<'a>, usize>) -> usize {
@@ -261,7 +446,7 @@ impl<'a> Found<'a> {
             Entry::Vacant(entry) => {
                 self.functions.push(FunctionSum {
                     key,
-                    calls: 0,
+                    calls: None,
                     own: Cost::default(),
                     total: Cost::default(),
                     called: FxHashMap::default(),
@@ -272,18 +457,23 @@ impl<'a> Found<'a> {
         }
     }
 
+    /// Returns the position of a line. A comprehension on it belongs to the function around it.
     fn line(
         &mut self,
-        place: Place<'a>,
-        is_definition: bool,
-        known: &mut FxHashMap<(Place<'a>, bool), usize>,
+        own: OwnPlace<'a>,
+        function: usize,
+        known: &mut FxHashMap<(&'a str, u32, bool), usize>,
     ) -> usize {
-        match known.entry((place, is_definition)) {
+        let place = Place {
+            function: self.functions[function].key.1,
+            ..own.place
+        };
+        match known.entry((place.file, place.line, own.is_definition)) {
             Entry::Occupied(entry) => *entry.get(),
             Entry::Vacant(entry) => {
                 self.lines.push(LineSum {
                     place,
-                    is_definition,
+                    is_definition: own.is_definition,
                     own: Cost::default(),
                     total: Cost::default(),
                     called: FxHashMap::default(),
@@ -304,12 +494,14 @@ impl<'a> Found<'a> {
                 function.hottest = Some(candidate);
             }
         }
-        if let Some(name) = blame.called {
-            self.charge_called(blame, name, cost.time());
+        match (blame.called, blame.wrapper) {
+            (Some(name), _) => self.charge_called(blame, name, cost.time()),
+            (None, Some(name)) => self.charge_called(blame, name, cost.python),
+            (None, None) => (),
         }
     }
 
-    fn charge_called(&mut self, blame: Blamed, name: StringId, time: Nanos) {
+    fn charge_called(&mut self, blame: Blamed, name: u32, time: Nanos) {
         let function = &mut self.functions[blame.function].called;
         let line = &mut self.lines[blame.line].called;
         for called in [function, line] {
@@ -318,10 +510,12 @@ impl<'a> Found<'a> {
         }
     }
 
-    fn functions(&self) -> Vec<FunctionCost> {
+    fn functions(&self, shares: Shares) -> Vec<FunctionCost> {
         let mut rows: Vec<FunctionCost> = self
             .functions
             .iter()
+            // Stacks are of all threads.
+            .filter(|sum| sum.calls.is_some() || sum.total != Cost::default())
             .map(|sum| FunctionCost {
                 file: sum.key.0.into(),
                 function: sum.key.1.into(),
@@ -330,6 +524,7 @@ impl<'a> Found<'a> {
                 own: sum.own,
                 total: sum.total,
                 hottest_line: sum.hottest.map(|(_, line)| line),
+                share_error: shares.error(sum.own),
                 mostly: self.mostly(&sum.called, sum.own),
             })
             .collect();
@@ -340,10 +535,11 @@ impl<'a> Found<'a> {
         rows
     }
 
-    fn lines(&self) -> Vec<LineCost> {
+    fn lines(&self, shares: Shares) -> Vec<LineCost> {
         let mut rows: Vec<LineCost> = self
             .lines
             .iter()
+            .filter(|sum| sum.total != Cost::default())
             .map(|sum| LineCost {
                 file: sum.place.file.into(),
                 line: sum.place.line,
@@ -351,6 +547,7 @@ impl<'a> Found<'a> {
                 is_definition: sum.is_definition,
                 own: sum.own,
                 total: sum.total,
+                share_error: shares.error(sum.own),
                 mostly: self.mostly(&sum.called, sum.own),
             })
             .collect();
@@ -362,18 +559,18 @@ impl<'a> Found<'a> {
     }
 
     /// Returns the largest part of a cost, unless the Python code itself is larger.
-    fn mostly(&self, called: &FxHashMap<StringId, Nanos>, own: Cost) -> Option<Called> {
+    fn mostly(&self, called: &FxHashMap<u32, Nanos>, own: Cost) -> Option<Called> {
         let python = own
             .time()
             .0
             .saturating_sub(called.values().map(|time| time.0).sum());
-        let text = |name: StringId| self.profile.strings().text(name);
-        let (name, time) = called
-            .iter()
-            .max_by_key(|&(&name, &time)| (time, std::cmp::Reverse(text(name))))?;
+        let (&name, &time) = called.iter().max_by_key(|&(&name, &time)| {
+            let text = self.names.text(name);
+            (time, std::cmp::Reverse(text))
+        })?;
         (time.0 > python).then(|| Called {
-            name: text(*name).into(),
-            time: *time,
+            name: self.names.text(name).into(),
+            time,
         })
     }
 }

@@ -21,16 +21,21 @@
 //! assert_eq!(rows.averages.self_cpu_total().0, 40);
 //! ```
 
+mod called;
 mod charges;
 mod completeness;
 mod diff;
 mod functions;
+mod labels;
+mod modules;
 mod own_code;
 mod questions;
 mod run;
+mod sampling;
 mod side_ranges;
 mod steps;
 mod summary;
+mod time_selection;
 mod verdict;
 mod waits;
 mod work;
@@ -39,12 +44,16 @@ pub use charges::Cost;
 pub use completeness::{Completeness, EventKind, Extra, KindLoss};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use functions::{Called, FunctionCost, Functions, LineCost};
+pub use labels::Label;
+pub use modules::{ModuleCost, ModuleRows, Modules};
 pub use own_code::{OwnCode, SOURCES_KEY, Sources};
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};
+pub use sampling::{SAMPLING_KEY, Sampling};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use steps::{Step, Steps};
 pub use summary::{Summary, Track};
+pub use time_selection::{NotSelected, TimeSelection};
 pub use verdict::{Doubt, FailOn, Grown, Incomplete, Limit, Refusal, Verdict};
 pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
 pub use work::{ImportTime, LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};

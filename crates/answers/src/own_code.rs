@@ -7,11 +7,21 @@ use mindprof_model::{Metadata, Place};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
+use crate::questions::json;
+
 /// The metadata key under which a recording lists the source files that are not of a library.
 pub const SOURCES_KEY: &str = "mindprof_sources";
 
 /// Folders that hold installed packages.
-const INSTALLED: [&str; 3] = ["site-packages/", "dist-packages/", "/lib/python3."];
+const INSTALLED: [&str; 4] = [
+    "site-packages/",
+    "dist-packages/",
+    "/lib/python3.",
+    "/lib64/python3.",
+];
+
+/// Packages that are libraries wherever they lie: in source trees they are not among the installed.
+const RECORDED: [&str; 3] = ["mindprof", "mindtorch_v2", "torch"];
 
 /// Pseudo files that a user's code comes from: notebooks, `python -c`, `exec`, standard input.
 const TYPED: [&str; 4] = ["<ipython-input", "<string>", "<stdin>", "<cell"];
@@ -125,6 +135,11 @@ impl Sources {
         serde_json::from_str(metadata.get(SOURCES_KEY)?).ok()
     }
 
+    /// Returns the JSON that [`Self::read`] expects in the metadata.
+    pub fn json(&self) -> String {
+        json(self)
+    }
+
     /// Returns the path of a file that frames refer to by this name.
     pub fn path(&self, file: &str) -> Option<&str> {
         let found = self.own.iter().find(|(name, _)| name == file);
@@ -154,6 +169,13 @@ impl OwnCode {
             patterns: patterns.to_vec(),
             listed,
         }
+    }
+
+    /// Returns whether a file is the user's own, by its path and the name that frames have for it.
+    /// Recorders list the files for which this holds.
+    pub fn is_own_file(name: &str, path: &str) -> bool {
+        let package = name.split('/').next().unwrap_or(name);
+        !is_library(path) && !RECORDED.contains(&package)
     }
 
     /// Returns whether a file is the user's own.
@@ -205,6 +227,20 @@ mod tests {
         ] {
             assert!(!own.contains(file), "{file}");
         }
+    }
+
+    #[test]
+    fn recorders_know_own_files_by_their_paths() {
+        assert!(OwnCode::is_own_file("random.py", "/home/me/random.py"));
+        assert!(!OwnCode::is_own_file(
+            "random.py",
+            "/usr/lib/python3.11/random.py"
+        ));
+        assert!(!OwnCode::is_own_file(
+            "torch/a.py",
+            "/home/me/pytorch/torch/a.py"
+        ));
+        assert!(!OwnCode::is_own_file("<frozen os>", "<frozen os>"));
     }
 
     #[test]

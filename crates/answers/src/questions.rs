@@ -47,7 +47,7 @@ pub(crate) fn micros<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok
     serializer.serialize_f64(microseconds(*time))
 }
 
-fn json(answer: &impl Serialize) -> String {
+pub(crate) fn json(answer: &impl Serialize) -> String {
     serde_json::to_string(answer).expect("conclusions have string keys and finite numbers")
 }
 

@@ -28,7 +28,9 @@ pub(crate) enum Command {
     /// Print your own functions and their times.
     Functions(functions::FunctionsArgs),
     /// Print the lines of your own code and their times.
-    Lines(functions::FunctionsArgs),
+    Lines(functions::LinesArgs),
+    /// Print the modules of the model and their times.
+    Modules(functions::ModulesArgs),
     /// Print time by call stack, or draw a flame graph.
     Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
@@ -57,6 +59,7 @@ impl Command {
             Self::Table(args) => table::run(args),
             Self::Functions(args) => functions::run(args),
             Self::Lines(args) => functions::run_lines(args),
+            Self::Modules(args) => functions::run_modules(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
@@ -78,6 +81,7 @@ impl Command {
             | Self::Table(_)
             | Self::Functions(_)
             | Self::Lines(_)
+            | Self::Modules(_)
             | Self::Stacks(_)
             | Self::Memory(_)
             | Self::Info(_)

@@ -13,6 +13,7 @@ mod known;
 mod left_out;
 mod output;
 mod progress;
+mod selected;
 mod target;
 mod terminal;
 mod units;

@@ -163,6 +163,8 @@ impl WholeDocument {
 struct RowDocument<'a> {
     key: &'a str,
     input_shapes: Option<&'a [Vec<i64>]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<&'a str>,
     device: &'static str,
     is_user_annotation: bool,
     state: &'static str,
@@ -186,6 +188,7 @@ impl<'a> RowDocument<'a> {
         Self {
             key: &row.key,
             input_shapes: row.shapes.as_deref(),
+            label: row.label.as_deref(),
             device: row.device.name(),
             is_user_annotation: row.is_annotation,
             state: change_state(diff, row),

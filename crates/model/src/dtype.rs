@@ -137,6 +137,41 @@ impl DType {
         named.next().unwrap_or(Self::Unknown)
     }
 
+    /// Returns the name of the type in Python, such as `float32`. An unknown type has an empty name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "",
+            Self::U8 => "uint8",
+            Self::I8 => "int8",
+            Self::I16 => "int16",
+            Self::I32 => "int32",
+            Self::I64 => "int64",
+            Self::F16 => "float16",
+            Self::BF16 => "bfloat16",
+            Self::F32 => "float32",
+            Self::F64 => "float64",
+            Self::C64 => "complex64",
+            Self::C128 => "complex128",
+            Self::Bool => "bool",
+            Self::U16 => "uint16",
+            Self::U32 => "uint32",
+            Self::U64 => "uint64",
+            Self::C32 => "complex32",
+            Self::BC32 => "bcomplex32",
+            Self::F8E4M3FN => "float8_e4m3fn",
+            Self::F8E4M3FNUZ => "float8_e4m3fnuz",
+            Self::F8E5M2 => "float8_e5m2",
+            Self::F8E5M2FNUZ => "float8_e5m2fnuz",
+            Self::F8E8M0FNU => "float8_e8m0fnu",
+            Self::F4E2M1FNX2 => "float4_e2m1fn_x2",
+            Self::QI8 => "qint8",
+            Self::QU8 => "quint8",
+            Self::QI32 => "qint32",
+            Self::QU4X2 => "quint4x2",
+            Self::QU2X4 => "quint2x4",
+        }
+    }
+
     /// Returns the C++ name of the type, such as `long int` or `c10::Half`. An unknown type has an
     /// empty name.
     pub const fn cpp_name(self) -> &'static str {

@@ -2,8 +2,9 @@
 
 /// A place in a Python source file, parsed from a frame such as `train.py(12): step`.
 ///
-/// Profiles store frames as text, because that is how traces spell them. Whoever needs the file or
-/// the line takes the text apart with this type, so that all agree on where each part begins.
+/// Profiles store frames as text, because that is how traces spell them. Every
+/// reader of a file or a line takes the text apart with this type, so that all agree on where each
+/// part begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place<'a> {
     /// The file, relative to the folder that it was imported from.

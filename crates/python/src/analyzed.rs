@@ -17,7 +17,7 @@ pub(crate) type Facts = (Option<&'static str>, bool, bool);
 #[derive(Debug)]
 pub(crate) struct Analyzed {
     pub(crate) analysis: Arc<Analysis>,
-    work: Work,
+    pub(crate) work: Work,
     steps: OnceLock<Steps>,
     rows: Mutex<HashMap<GroupBy, Arc<WorkRows>>>,
     all_rows: OnceLock<Arc<Averages>>,

@@ -51,6 +51,7 @@ pub(crate) fn diff_profiles(
         return Err(PyValueError::new_err(message));
     };
     let options = DiffOptions {
+        label: None,
         input_shapes: by_shapes,
         python_functions: include_python_functions,
         measure,

@@ -12,6 +12,7 @@
 mod analyzed;
 mod arrow;
 mod averages;
+mod code_costs;
 mod command;
 mod diff;
 mod enter;
@@ -47,6 +48,7 @@ mod runtime;
 mod sampled_stacks;
 mod session;
 mod sole_reference;
+mod source_files;
 mod stack_source;
 mod stacks;
 mod table;
@@ -123,9 +125,7 @@ mod _core {
     #[pymodule_export]
     use crate::py_cache::{first_package, look_up_classes};
     #[pymodule_export]
-    use crate::python_calls::{
-        follow_thread, name_optimizer_steps, name_own_folder, pause_calls, resume_calls,
-    };
+    use crate::python_calls::{follow_thread, name_optimizer_steps, pause_calls, resume_calls};
     #[pymodule_export]
     use crate::range::{
         GarbageListener, RangeHandle, RecordFunctionFast, StepRange,
@@ -141,6 +141,8 @@ mod _core {
     use crate::run_report::{RunReport, run_report};
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
+    #[pymodule_export]
+    use crate::source_files::name_own_folder;
     #[pymodule_export]
     use crate::stack_source::name_module_calls;
     #[pymodule_export]

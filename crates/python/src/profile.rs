@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use crate::analyzed::Analyzed;
 use crate::averages::Averages;
+use crate::code_costs::CodeQuestion;
 use crate::enter::Enter;
 use crate::error::Error;
 use crate::events::Events;
@@ -100,6 +101,27 @@ impl Profile {
     fn ask(&self, py: Python<'_>, question: &str) -> PyResult<String> {
         let found = py.enter(|| Ok::<_, Error>(self.analyzed().ask(question)))?;
         found.ok_or_else(|| PyValueError::new_err(format!("unknown question {question:?}")))
+    }
+
+    /// Returns the cost of the user's `functions`, `lines` or `modules` as JSON and as text.
+    #[pyo3(signature = (what, *, mine = Vec::new(), file = None, instances = false, width = None))]
+    fn code_costs(
+        &self,
+        py: Python<'_>,
+        what: &str,
+        mine: Vec<String>,
+        file: Option<String>,
+        instances: bool,
+        width: Option<usize>,
+    ) -> PyResult<(String, String)> {
+        let asked = CodeQuestion {
+            mine,
+            file,
+            instances,
+            width,
+        };
+        let found = py.enter(|| Ok::<_, Error>(asked.answer(self.analyzed(), what)))?;
+        found.ok_or_else(|| PyValueError::new_err(format!("unknown question {what:?}")))
     }
 
     /// Returns the start of the recording, in nanoseconds since the Unix epoch.

@@ -109,8 +109,6 @@ pub(crate) struct Wanted {
     pub(crate) calls: Calls,
     /// The maximum depth of calls to follow per thread.
     pub(crate) depth: usize,
-    /// The prefixes that are removed from the names of source files.
-    pub(crate) roots: Vec<String>,
 }
 
 /// A guard that follows calls until it is dropped. A session owns it while its window is open.
@@ -132,7 +130,6 @@ impl Following {
         }
         find_hook_word(py);
         frame_layout::find(py)?;
-        names::set_roots(wanted.roots);
         let process = std::process::id();
         let is_first = lock(&SESSIONS).add(process, wanted.calls);
         let deepest = if is_first { 0 } else { deepest() };
@@ -208,14 +205,6 @@ pub(crate) fn add_module_caller(code: Bound<'_, PyAny>) {
 pub(crate) fn name_optimizer_steps(function: &Bound<'_, PyAny>) -> PyResult<()> {
     modules::add_step(function.getattr("__code__")?);
     Ok(())
-}
-
-/// Sets the folder of mindprof's own package. Calls of its functions are left out of recordings, and
-/// so are the C functions that they call; functions of the user that they call are recorded.
-#[pyfunction]
-pub(crate) fn name_own_folder(folder: &str) {
-    let separator = std::path::MAIN_SEPARATOR;
-    names::set_own_folder(format!("{}{separator}", folder.trim_end_matches(separator)));
 }
 
 /// Installs the hook in this thread. The interpreter calls it as a Python profile function: in a

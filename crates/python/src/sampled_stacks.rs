@@ -10,8 +10,8 @@
 )]
 
 use std::cell::{OnceCell, RefCell};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_record::{Stack, count_unseen_calls, fast_thread_local};
 use pyo3::ffi;
@@ -28,14 +28,6 @@ mod walker;
 fast_thread_local! {
     static WALKER: OnceCell<RefCell<Walker>> = OnceCell::new()
 }
-
-/// The prefixes that are removed from the names of source files. The list is leaked when it
-/// changes, because threads without the GIL read it at any time; it rarely changes.
-// Acquire and release: the list is written before its address.
-static ROOTS: AtomicPtr<Vec<String>> = AtomicPtr::new(std::ptr::null_mut());
-
-/// The folder of our own package, whose frames are no part of the program.
-static OWN_FOLDER: OnceLock<String> = OnceLock::new();
 
 /// The code of functions that call modules, which they receive as their first argument.
 // Relaxed: a thread that misses one names the function instead of the module.
@@ -62,12 +54,10 @@ pub(crate) struct Sampling {
 
 impl Sampling {
     /// Begins to sample. Returns `None` if frames of this interpreter cannot be read.
-    pub(crate) fn begin(py: Python<'_>, roots: Vec<String>) -> PyResult<Option<Self>> {
+    pub(crate) fn begin(py: Python<'_>) -> PyResult<Option<Self>> {
         let Some(layout) = probe::layout(py)? else {
             return Ok(None);
         };
-        set_roots(roots);
-        find_own_folder(py)?;
         let process = std::process::id();
         let mut running = lock(&RUNNING);
         if running.process != process {
@@ -138,36 +128,6 @@ pub(crate) fn operator_stack() -> Stack {
         count_unseen_calls(1);
         Stack::NONE
     })
-}
-
-/// Finds the folder of our own package, once per process.
-fn find_own_folder(py: Python<'_>) -> PyResult<()> {
-    if OWN_FOLDER.get().is_none() {
-        let file: String = py.import("mindprof")?.getattr("__file__")?.extract()?;
-        if let Some((folder, _)) = file.rsplit_once('/') {
-            let _ = OWN_FOLDER.set(format!("{folder}/"));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the folder of our own package, if it is known.
-fn own_folder() -> Option<&'static str> {
-    OWN_FOLDER.get().map(String::as_str)
-}
-
-fn set_roots(mut roots: Vec<String>) {
-    // A longer root is tried before its own prefix.
-    roots.sort_unstable_by(|a, b| b.cmp(a));
-    if *current_roots() != roots {
-        ROOTS.store(Box::leak(Box::new(roots)), Ordering::Release);
-    }
-}
-
-fn current_roots() -> &'static [String] {
-    let roots = ROOTS.load(Ordering::Acquire);
-    // SAFETY: the pointer is null or that of a list that was leaked and is never written again.
-    unsafe { roots.as_ref() }.map_or(&[], Vec::as_slice)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use mindprof_answers::SOURCES_KEY;
 use mindprof_model::{HostTotals, LossCause, Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
@@ -20,6 +21,7 @@ use crate::profile::Profile;
 use crate::python_calls::{Following, Wanted};
 use crate::raw_results::read_part;
 use crate::sampled_stacks::Sampling;
+use crate::source_files;
 use crate::stack_source;
 use crate::thread_names::{ThreadNames, thread_names};
 use crate::torch_names::RecordedThread;
@@ -124,8 +126,11 @@ impl Session {
             facts.set(key, "1");
         }
         stack_source::provide();
+        if options.with_stack {
+            source_files::set_roots(options.source_roots);
+        }
         let sampling = if options.with_stack && options.sampled {
-            Sampling::begin(py, options.source_roots.clone())?
+            Sampling::begin(py)?
         } else {
             None
         };
@@ -137,7 +142,6 @@ impl Session {
                 (false, false) => Calls::None,
             },
             depth: options.stack_depth,
-            roots: options.source_roots,
         };
         let thread = (!options.all_threads).then(ThreadKey::current);
         let options = Options {
@@ -354,9 +358,13 @@ impl Session {
         let held = std::mem::take(&mut state.held);
         names.extend(state.thread_names.drain());
         if let Some(window) = state.window.take() {
+            let has_stacks = state.following.is_some() || state.sampling.is_some();
             let mut capture = window.stop();
             capture.name_threads(|number| names.get(&number).map(String::as_str));
             capture.metadata = state.facts.clone();
+            if let Some(sources) = source_files::own_sources().filter(|_| has_stacks) {
+                capture.metadata.set(SOURCES_KEY, sources);
+            }
             if let Some(thread) = state.thread {
                 capture.keep_thread(thread);
             }

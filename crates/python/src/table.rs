@@ -45,6 +45,7 @@ impl TableArguments {
                 .and_then(|unit| unit.parse::<TimeUnit>().ok()),
             columns: None,
             max_width: width(self.max_width).filter(|&width| width > 0),
+            source_header: None,
         })
     }
 }

@@ -1,9 +1,10 @@
 //! The difference of two profiles as a table of the rows that changed, with totals below it.
 
 use mindprof_analyze::{Sums, microseconds};
-use mindprof_answers::{Change, Diff, Doubt, Measure};
+use mindprof_answers::{Change, Diff, Doubt, Label, Measure};
 use mindprof_model::{DeviceKind, Nanos};
 
+use crate::functions::short_place;
 use crate::grid::{Align, characters, cut, grid, push_line, push_wrapped};
 use crate::number::time_text;
 use crate::verdict::doubt_text;
@@ -82,6 +83,16 @@ pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
     text
 }
 
+/// Returns the header of the column that shows a label, here and in tables.
+pub const fn label_header(label: Label) -> &'static str {
+    match label {
+        Label::Line => "Line",
+        Label::Function => "Function",
+        Label::Module => "Module",
+        Label::Dtype => "Input Dtypes",
+    }
+}
+
 /// One column: its header, its alignment, its kind and the function that makes a cell.
 struct Column {
     header: &'static str,
@@ -96,6 +107,8 @@ enum Kind {
     Name,
     Device,
     Shapes,
+    /// The label that rows are split by. It is never dropped.
+    Label,
     /// A measure, before or after.
     Values(Measure),
     /// The change of a measure.
@@ -119,6 +132,18 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
         let cell = Box::new(device_cell);
         columns.push(column("Device", Align::Left, Kind::Device, cell));
     }
+    if let Some(label) = diff.label {
+        let cell = move |row: &Change| {
+            let label = row.label.as_deref().unwrap_or_default();
+            shapes.map_or_else(|| label.into(), |limit| short_place(label, limit))
+        };
+        columns.push(column(
+            label_header(label),
+            Align::Left,
+            Kind::Label,
+            Box::new(cell),
+        ));
+    }
     if diff.by_shapes {
         let cell = move |row: &Change| {
             let text = row.shapes.as_deref().map(shapes_text).unwrap_or_default();
@@ -138,7 +163,7 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
         row.values(Measure::Count).1.to_string()
     });
     if diff.measure == calls {
-        number("Change", Kind::Change(calls), |row| {
+        number("Calls diff", Kind::Change(calls), |row| {
             format!("{:+}", row.difference(Measure::Count))
         });
     }
@@ -148,7 +173,7 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
     number("Self B", Kind::Values(own), |row| {
         after_cell(row, Measure::SelfTime)
     });
-    number("Change", Kind::Change(own), |row| {
+    number("Self diff", Kind::Change(own), |row| {
         time_change(row.difference(Measure::SelfTime))
     });
     number("Change %", Kind::Percent, percent_cell);
@@ -158,7 +183,7 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
     number("Total B", Kind::Values(total), |row| {
         after_cell(row, Measure::TotalTime)
     });
-    number("Change", Kind::Change(total), |row| {
+    number("Total diff", Kind::Change(total), |row| {
         time_change(row.difference(Measure::TotalTime))
     });
     columns

@@ -28,6 +28,7 @@
 //! # Ok::<(), mindprof_report::Error>(())
 //! ```
 
+mod annotated;
 mod diff;
 mod error;
 mod flamegraph;
@@ -41,10 +42,11 @@ mod table;
 mod verdict;
 mod visible;
 
-pub use diff::{DiffLayout, diff_text};
+pub use annotated::annotated_text;
+pub use diff::{DiffLayout, diff_text, label_header};
 pub use error::{Error, Result};
 pub use flamegraph::{write_flamegraph, write_flamegraph_file};
-pub use functions::{CodeLayout, called_text, functions_text, lines_text};
+pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};

@@ -43,6 +43,9 @@ pub struct TableOptions {
     /// The maximum width of the table: columns are narrowed to their contents, and the least
     /// important ones are dropped. `None` keeps torch's layout.
     pub max_width: Option<usize>,
+    /// The header of the column of source locations; `None` for torch's. Rows that are grouped by
+    /// another property show it there.
+    pub source_header: Option<&'static str>,
 }
 
 impl Default for TableOptions {
@@ -56,6 +59,7 @@ impl Default for TableOptions {
             time_unit: None,
             columns: None,
             max_width: None,
+            source_header: None,
         }
     }
 }
@@ -201,7 +205,10 @@ impl<'a> Sheet<'a> {
             .map(|frame| characters(frame))
             .max()
             .map_or(0, |longest| {
-                capped(longest + 4, self.limit(self.options.max_src_column_width))
+                // File and line are worth two fifths of a narrow table.
+                let limit = self.options.max_width.map(|width| width * 2 / 5);
+                let own = self.options.max_src_column_width;
+                capped(longest + 4, own.into_iter().chain(limit).min())
             });
         if self.facts.flops {
             let flops = self.rows.iter().map(|row| row.float(Metric::Flops));
@@ -247,10 +254,12 @@ fn capped(width: usize, limit: Option<usize>) -> usize {
     limit.map_or(width, |limit| width.min(limit))
 }
 
-/// Writes a row. If there is a column of source locations, further frames and a blank line follow.
+/// Writes a row. If there is a column of source locations, further frames and a blank line follow,
+/// unless it has one label for each row.
 fn write_row(text: &mut String, columns: &[Column], sheet: &Sheet<'_>, row: &Row<'_>) {
     write_line(text, columns, |column| (column.cell)(sheet, row));
-    if columns.iter().all(|column| column.frame.is_none()) {
+    let is_label = sheet.options.source_header.is_some();
+    if is_label || columns.iter().all(|column| column.frame.is_none()) {
         return;
     }
     let further = row.stack.iter().skip(1).map(AsRef::as_ref);

@@ -7,9 +7,11 @@ and documented once. The engine computes all of them from a finished recording.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from mindprof import _core
 from mindprof._results import lists
+from mindprof._results.code_costs import CodeCosts, code_costs
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
@@ -44,11 +46,14 @@ class SharedResults(RecordedFiles):
         """Returns the list of events if the user has changed it or one of its events."""
         return None
 
-    def _recorded(self, doing: str, /) -> _core.Events:
+    def _finished(self, doing: str, /) -> _core.Profile:
         recording = self._recording_for(doing)
         if recording is None:
             raise AttributeError(NO_RECORDING)
-        return recording.events()
+        return recording
+
+    def _recorded(self, doing: str, /) -> _core.Events:
+        return self._finished(doing).events()
 
     def key_averages(
         self,
@@ -86,6 +91,46 @@ class SharedResults(RecordedFiles):
             group_by_overload_name=group_by_overload_name,
             include_python_functions=include_python_functions,
         )
+
+    def functions(self, *, mine: str | Sequence[str] | None = None) -> CodeCosts:
+        """Returns the user's own functions with what they cost, the most expensive first.
+
+        The own cost of a function is that of its code and of the operators and libraries that it
+        calls. Backward work counts at the function that ran its forward operator.
+
+        Args:
+            mine: Parts of the paths of the user's files. Without it, every file counts that is not
+                of a library.
+
+        Raises:
+            AttributeError: No recording has finished.
+        """
+        return code_costs(self._finished("listing functions"), "functions", mine=mine)
+
+    def lines(
+        self, file: str | None = None, *, mine: str | Sequence[str] | None = None
+    ) -> CodeCosts:
+        """Returns the lines of the user's own code with what they cost.
+
+        Args:
+            file: Return only lines of this file, given by its path or the end of it.
+            mine: Parts of the paths of the user's files, as for `functions`.
+
+        Raises:
+            AttributeError: No recording has finished.
+        """
+        return code_costs(self._finished("listing lines"), "lines", file=file, mine=mine)
+
+    def modules(self, *, instances: bool = False) -> CodeCosts:
+        """Returns the modules of the model with what they cost, forward and backward together.
+
+        Args:
+            instances: Return an entry for each module instead of one for each class.
+
+        Raises:
+            AttributeError: No recording has finished.
+        """
+        return code_costs(self._finished("listing modules"), "modules", instances=instances)
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"

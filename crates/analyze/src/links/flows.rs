@@ -163,7 +163,7 @@ impl Flows {
 }
 
 /// Returns whether an event is a backward node or the wrapper around one.
-fn is_backward(profile: &Profile, event: &Event) -> bool {
+pub(crate) fn is_backward(profile: &Profile, event: &Event) -> bool {
     match event.scope {
         ScopeKind::Backward => true,
         ScopeKind::Function | ScopeKind::User => is_backward_wrapper(profile.name(event)),

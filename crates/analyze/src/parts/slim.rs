@@ -80,7 +80,9 @@ impl Keep<'_> {
     fn is_within(&self, time: Nanos, thread: ThreadId) -> bool {
         let in_window = |(begin, end)| (begin..end).contains(&time);
         let is_of = |threads: &Vec<ThreadId>| threads.contains(&thread);
-        self.cut.window.is_none_or(in_window) && self.cut.threads.as_ref().is_none_or(is_of)
+        self.cut.window.is_none_or(in_window)
+            && self.cut.is_within(time)
+            && self.cut.threads.as_ref().is_none_or(is_of)
     }
 }
 

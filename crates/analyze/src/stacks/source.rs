@@ -7,6 +7,7 @@ use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, Stri
 use rustc_hash::FxHashMap;
 
 use crate::links::correlate::Correlation;
+use crate::links::flows::is_backward;
 use crate::links::forward::Forwards;
 use crate::tree::event_tree::Tree;
 
@@ -51,10 +52,50 @@ impl Sources {
     ///   aten::t                  |--|           inside it: shows train.py(12)
     /// ```
     pub(crate) fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
+        let is_node = |_: &Profile, event: &Event| event.scope == ScopeKind::Backward;
+        Self::choosing(profile, tree, correlation, is_node, |first, _| first)
+    }
+
+    /// Finds the stacks, with those of the operators that made the backward nodes.
+    ///
+    /// Every operator carries the number of the next node, but only the one that makes the node
+    /// raises it. So the last operator with a number, or one that it runs in, made the node;
+    /// earlier ones are innocent:
+    ///
+    /// ```text
+    /// select       |--|                        sequence 7, stack data.py(30): makes no node
+    /// convolution        |-----|               sequence 7, stack train.py(12): makes it
+    /// ConvolutionBackward0         |-------|   sequence 7, backward: belongs to train.py(12)
+    /// ```
+    pub(crate) fn build_of_makers(
+        profile: &Profile,
+        tree: &Tree,
+        correlation: &Correlation,
+    ) -> Self {
+        // The wrappers around nodes carry their numbers, and are no forward operators.
+        Self::choosing(
+            profile,
+            tree,
+            correlation,
+            is_backward,
+            |earlier, later| match later {
+                StackId::NONE => earlier,
+                later => later,
+            },
+        )
+    }
+
+    fn choosing(
+        profile: &Profile,
+        tree: &Tree,
+        correlation: &Correlation,
+        is_node: fn(&Profile, &Event) -> bool,
+        choose: fn(StackId, StackId) -> StackId,
+    ) -> Self {
         if profile.stacks().is_empty() || profile.events().iter().all(shows_its_own) {
             return Self::default();
         }
-        let backward = backward_parents(profile, tree);
+        let backward = backward_parents(profile, tree, is_node);
         let own = own_stacks(profile, tree, correlation);
         let mut forwards: Forwards<StackId> = Forwards::default();
         // By backward node, the stack that was found for it.
@@ -72,7 +113,7 @@ impl Sources {
                 None => {
                     if let Some(sequence) = event.sequence() {
                         let (place, own) = ((event.thread, sequence), stacks[index]);
-                        forwards.add(profile, place, own, |earlier, _| earlier);
+                        forwards.add(profile, place, own, choose);
                     }
                 }
             }
@@ -156,15 +197,18 @@ fn inside(profile: &Profile, caller: EventId, stacks: &[StackId]) -> StackId {
 
 /// Returns, for each event, the nearest backward node that it is or runs inside. Parents precede
 /// their children.
-fn backward_parents(profile: &Profile, tree: &Tree) -> Vec<Option<EventId>> {
+fn backward_parents(
+    profile: &Profile,
+    tree: &Tree,
+    is_node: fn(&Profile, &Event) -> bool,
+) -> Vec<Option<EventId>> {
     let mut found: Vec<Option<EventId>> = Vec::with_capacity(profile.events().len());
     for (index, event) in profile.events().iter().enumerate() {
         let id = EventId::from_index(index);
-        found.push(match event.scope {
-            ScopeKind::Backward => Some(id),
-            ScopeKind::Function | ScopeKind::User => {
-                tree.parent(id).and_then(|parent| found[parent.index()])
-            }
+        found.push(if is_node(profile, event) {
+            Some(id)
+        } else {
+            tree.parent(id).and_then(|parent| found[parent.index()])
         });
     }
     found

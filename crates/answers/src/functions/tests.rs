@@ -1,8 +1,7 @@
-use mindprof_model::{
-    DeviceKind, Event, Links, Part, ScopeKind, StackId, StringTable, Thread, ThreadId,
-};
+use mindprof_model::{DeviceKind, Event, Part, ScopeKind, StringTable, Thread, ThreadId};
 
 use super::*;
+use crate::sampling::SAMPLING_KEY;
 
 /// Draws events with stacks on threads of process 7, whose main thread is the first.
 struct Drawing {
@@ -14,13 +13,18 @@ impl Drawing {
     fn new() -> Self {
         let mut part = Part::new();
         let thread = part.add_thread(thread(7, 7));
-        Self { part, thread }
+        let mut drawing = Self { part, thread };
+        // What comes first was running when the recording began.
+        let mut first = drawing.event(Category::Operator, "start", &[], (0, 0));
+        first.start = Nanos::ZERO;
+        drawing.part.add_event(first);
+        drawing
     }
 
     fn event(&mut self, category: Category, name: &str, stack: &[&str], span: (u64, u64)) -> Event {
         let name = self.part.strings.intern(name);
-        let duration = Nanos(span.1 - span.0);
-        let mut event = Event::new(category, name, self.thread, Nanos(span.0), duration);
+        let (start, duration) = (Nanos(span.0 + 1), Nanos(span.1 - span.0));
+        let mut event = Event::new(category, name, self.thread, start, duration);
         for frame in stack {
             let frame = self.part.strings.intern(frame);
             event.stack = self.part.stacks.push(event.stack, frame);
@@ -80,18 +84,24 @@ fn libraries_and_operators_count_at_the_line_that_calls_them() {
     let row = &found.functions[0];
     assert_eq!(
         (row.line, row.calls, row.hottest_line),
-        (Some(3), 1, Some(4))
+        (Some(3), Some(1), Some(4))
     );
-    let mostly = row
-        .mostly
-        .as_ref()
-        .map(|called| (called.name.as_str(), called.time.0));
-    assert_eq!(
-        mostly,
-        Some(("torch/nn/linear.py(18): forward", 10)).or(mostly)
-    );
+    // The operator in line 20 of the library and the code of the function there are one thing.
+    assert_eq!(mostly(row), Some(("nn.linear.forward", 40)));
+    assert_eq!(mostly(&found.functions[1]), None);
     assert_eq!((found.total.cpu, found.outside.cpu), (Nanos(100), Nanos(0)));
     assert!(found.has_stacks && found.elsewhere.is_empty());
+}
+
+fn mostly(row: &FunctionCost) -> Option<(&str, u64)> {
+    let mostly = row.mostly.as_ref();
+    mostly.map(|called| (called.name.as_str(), called.time.0))
+}
+
+fn lines(rows: &[LineCost]) -> Vec<(u32, bool, u64)> {
+    let rows = rows.iter();
+    rows.map(|row| (row.line, row.is_definition, row.own.cpu.0))
+        .collect()
 }
 
 // f  |-----------------|   0..30
@@ -149,6 +159,34 @@ fn backward_work_counts_at_the_line_of_its_forward_operator() {
     assert_eq!(found.functions[0].own.backward, Nanos(25));
 }
 
+// Operators that make no backward node carry the number of the next one.
+//
+// __getitem__    |select|                                  0..5, sequence 5
+// loss                     |conv|                          10..20, sequence 5
+// step                                |ConvBackward|       30..60, sequence 5
+#[test]
+fn backward_work_is_not_blamed_on_earlier_operators_of_its_number() {
+    let mut time = Drawing::new();
+    let (data, loss) = ("data.py(30): __getitem__", "train.py(2): loss");
+    for (name, stack, span) in [
+        ("aten::select", data, (0, 5)),
+        ("aten::conv2d", loss, (10, 20)),
+        ("ConvolutionBackward0", "train.py(7): step", (30, 60)),
+    ] {
+        let mut event = time.event(Category::Operator, name, &[stack], span);
+        event.set_sequence(Some(5));
+        if name.ends_with("Backward0") {
+            event.scope = ScopeKind::Backward;
+        }
+        time.part.add_event(event);
+    }
+    let found = time.functions();
+    assert_eq!(
+        costs(&found.functions),
+        [("loss", 40, 40), ("__getitem__", 5, 5)]
+    );
+}
+
 #[test]
 fn other_threads_have_lists_of_their_own() {
     let mut time = Drawing::new();
@@ -159,4 +197,162 @@ fn other_threads_have_lists_of_their_own() {
     assert_eq!(costs(&found.functions), [("step", 10, 10)]);
     assert_eq!(costs(&found.elsewhere), [("collate", 90, 90)]);
     assert_eq!(found.total.cpu, Nanos(10));
+}
+
+// A trace of torch's names functions by their definitions in stacks too, so that no line is known.
+#[test]
+fn the_line_of_a_definition_is_not_taken_for_the_hottest_one() {
+    let mut time = Drawing::new();
+    time.call("train.py(3): step", &[], (0, 10));
+    time.op("aten::mm", &["train.py(3): step"], (2, 8));
+    let found = time.functions();
+    assert_eq!(
+        (found.functions[0].line, found.functions[0].hottest_line),
+        (Some(3), None)
+    );
+    assert_eq!(lines(&found.lines), [(3, true, 10)]);
+}
+
+// metrics      |-----------|   0..20, calls itself nothing
+//   <listcomp>   |------|      5..15
+//     aten::item   |--|        8..11
+#[test]
+fn comprehensions_belong_to_the_function_around_them() {
+    let mut time = Drawing::new();
+    let (inner, outer) = ("train.py(5): <listcomp>", "train.py(5): metrics");
+    time.call("train.py(4): metrics", &[], (0, 20));
+    time.call(inner, &[outer], (5, 15));
+    time.op("aten::item", &[outer, inner], (8, 11));
+    let found = time.functions();
+    assert_eq!(costs(&found.functions), [("metrics", 20, 20)]);
+    assert_eq!(found.functions[0].calls, Some(1));
+    // Line 5 has the comprehension, line 4 the rest.
+    assert_eq!(lines(&found.lines), [(4, true, 10), (5, false, 10)]);
+}
+
+// wrapper (torch)   |-------------|   0..50
+//   Adam.step         |---------|     5..45
+#[test]
+fn functions_that_pass_calls_on_are_not_what_is_called() {
+    let mut time = Drawing::new();
+    let line = "train.py(9): main";
+    let (wrapper, adam) = (
+        "torch/optim/optimizer.py(5): wrapper",
+        "torch/optim/adam.py(7): step",
+    );
+    time.call(wrapper, &[line], (0, 50));
+    time.call(adam, &[line, wrapper], (5, 45));
+    time.op("aten::mul", &[line, wrapper, adam], (10, 30));
+    let found = time.functions();
+    assert_eq!(mostly(&found.functions[0]), Some(("optim.adam.step", 40)));
+}
+
+// A sampled recording: slices of Python code, named with the line that ran.
+//
+// main, line 9    |---------------------------------|   0..100
+//   f, line 14      |-------|                           10..40
+//   f, line 15              |---------------|           40..90
+//     f, line 14                |------|                50..70, called by itself
+//       aten::mm                  |--|                  55..65
+fn sampled() -> Drawing {
+    let mut time = Drawing::new();
+    let sampling = r#"{"interval_us":0,"samples":16,"dropped":0}"#;
+    time.part.metadata.set(SAMPLING_KEY, sampling);
+    let (main, first, second) = ("train.py(9): main", "train.py(14): f", "train.py(15): f");
+    time.call(main, &[], (0, 100));
+    time.call(first, &[main], (10, 40));
+    time.call(second, &[main], (40, 90));
+    time.call(first, &[main, second], (50, 70));
+    time.op("aten::mm", &[main, second, first], (55, 65));
+    time
+}
+
+#[test]
+fn sampled_slices_count_at_their_own_lines() {
+    let found = sampled().functions();
+    // Of 80, the inner call of `f` is 20, which count once.
+    assert_eq!(costs(&found.functions), [("f", 80, 80), ("main", 20, 100)]);
+    let row = &found.functions[0];
+    assert_eq!(
+        (row.line, row.calls, row.hottest_line),
+        (None, None, Some(14))
+    );
+    assert_eq!(
+        lines(&found.lines),
+        [(14, false, 50), (15, false, 30), (9, false, 20)]
+    );
+    let totals: Vec<u64> = found.lines.iter().map(|row| row.total.cpu.0).collect();
+    assert_eq!(totals, [50, 50, 100]);
+    assert!(found.has_stacks && found.sampling.is_some());
+}
+
+#[test]
+fn only_sampled_time_has_an_error() {
+    let found = sampled().functions();
+    let error = |share: f64| (share * (1.0 - share) / 16.0).sqrt();
+    let rows = found.functions.iter();
+    let errors: Vec<f64> = rows.filter_map(|row| row.share_error).collect();
+    // 70 of the 80 of `f` are Python code; the operator is measured.
+    for (found, share) in errors.iter().zip([0.7, 0.2]) {
+        assert!((found - error(share)).abs() < 1e-12);
+    }
+    // Of the lines, line 14 has the largest error: 40 of its 50 are Python code.
+    let largest = found.share_error().unwrap();
+    assert!((largest - 2.0 * error(0.4)).abs() < 1e-12);
+}
+
+#[test]
+fn the_first_process_is_the_program_and_its_first_thread_need_not_be_the_main_one() {
+    let mut time = Drawing::new();
+    time.part = Part::new();
+    time.thread = time.part.add_thread(thread(7, 8));
+    time.op("aten::mm", &["train.py(2): background"], (0, 10));
+    time.thread = time.part.add_thread(thread(9, 9));
+    time.op("aten::mm", &["train.py(3): worker"], (0, 10));
+    time.thread = time.part.add_thread(thread(7, 7));
+    time.op("aten::mm", &["train.py(4): step"], (50, 60));
+    let found = time.functions();
+    assert_eq!(costs(&found.functions), [("step", 10, 10)]);
+    assert_eq!(costs(&found.elsewhere).len(), 2);
+}
+
+// main, at line 38    |----------|   0..100, began earlier
+//   step                |----|       10..50
+#[test]
+fn a_call_that_ran_before_the_recording_tells_no_definition() {
+    let mut time = Drawing::new();
+    time.part = Part::new();
+    time.thread = time.part.add_thread(thread(7, 7));
+    time.call("train.py(38): main", &[], (0, 100));
+    time.op("aten::mm", &["train.py(40): main"], (5, 10));
+    time.call("train.py(3): step", &["train.py(40): main"], (10, 50));
+    let found = time.functions();
+    let rows: Vec<_> = found
+        .functions
+        .iter()
+        .map(|row| (row.line, row.hottest_line))
+        .collect();
+    assert_eq!(rows, [(None, Some(38)), (Some(3), None)]);
+}
+
+#[test]
+fn switching_a_profiler_is_no_cost_of_the_program() {
+    let mut time = Drawing::new();
+    let line = "train.py(9): main";
+    time.call("train.py(2): main", &[], (0, 100));
+    time.call("torch/profiler/profiler.py(5): step", &[line], (10, 70));
+    time.call(
+        "train.py(5): save",
+        &[line, "torch/profiler/profiler.py(7): step"],
+        (20, 30),
+    );
+    let found = time.functions();
+    assert_eq!(costs(&found.functions), [("main", 40, 40)]);
+    assert_eq!(found.total.cpu, Nanos(40));
+}
+
+#[test]
+fn files_are_named_by_the_end_of_their_paths() {
+    assert!(is_file("src/train.py", "train.py") && is_file("train.py", "/home/me/train.py"));
+    assert!(!is_file("src/pretrain.py", "train.py"));
 }

@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use mindprof_answers::{Diff, DiffOptions, Doubt, FailOn, Incomplete, Limit, Measure, Verdict};
+use mindprof_answers::{
+    Diff, DiffOptions, Doubt, FailOn, Incomplete, Label, Limit, Measure, Verdict,
+};
 use mindprof_formats::diff_json;
 use mindprof_report::{
     DiffLayout, diff_text, doubt_text, refusal_hint, refusal_text, verdict_text,
 };
 
 use crate::failure::{Outcome, advised};
-use crate::input::{ReadLimits, read_analysis};
+use crate::input::ReadLimits;
 use crate::output::{print, print_line, tell};
+use crate::selected::{Selected, read_selected};
 use crate::terminal::terminal_width;
 use crate::units::{self, Percent};
 
@@ -37,9 +40,11 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_enum, default_value_t, hide_possible_values = true)]
     measure: MeasureArg,
 
-    /// Match rows by name and input `shape`, if both traces have shapes, or by `name` only.
+    /// Match rows by name and input `shape`, if both traces have shapes, by `name` only, or by name
+    /// and `line`, `function`, `module` or input `dtype`.
     #[arg(
         long,
+        visible_alias = "group-by",
         value_name = "WHAT",
         value_enum,
         default_value_t,
@@ -101,6 +106,9 @@ pub(crate) struct DiffArgs {
     width: Option<usize>,
 
     #[command(flatten)]
+    selected: Selected,
+
+    #[command(flatten)]
     limits: ReadLimits,
 
     /// Print all rows as JSON, changed or not.
@@ -127,6 +135,14 @@ enum By {
     Shape,
     /// Name only.
     Name,
+    /// Name and line of the user's own code.
+    Line,
+    /// Name and function of the user's own code.
+    Function,
+    /// Name and class of the module.
+    Module,
+    /// Name and dtypes of the inputs.
+    Dtype,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -151,6 +167,13 @@ impl DiffArgs {
     fn options(&self) -> DiffOptions {
         DiffOptions {
             input_shapes: self.by == By::Shape,
+            label: match self.by {
+                By::Shape | By::Name => None,
+                By::Line => Some(Label::Line),
+                By::Function => Some(Label::Function),
+                By::Module => Some(Label::Module),
+                By::Dtype => Some(Label::Dtype),
+            },
             python_functions: self.include_python_functions,
             measure: match self.measure {
                 MeasureArg::SelfTime => Measure::SelfTime,
@@ -176,8 +199,8 @@ impl DiffArgs {
 
 /// Prints the comparison, and applies the limit of `--fail-over` if there is one.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let before = read_analysis(&args.before, args.limits)?;
-    let after = read_analysis(&args.after, args.limits)?;
+    let before = read_selected(&args.before, args.limits, &args.selected)?;
+    let after = read_selected(&args.after, args.limits, &args.selected)?;
     let diff = Diff::build(&before, &after, args.options());
     if diff.python_functions && !args.include_python_functions {
         tell("no operators in the traces: comparing Python functions");

@@ -12,8 +12,9 @@ use mindprof_report::{memory_summary, write_memory_timeline_html};
 
 use crate::failure::{Outcome, advised};
 use crate::form::{Choice, Form, choose, listed, values};
-use crate::input::{ReadLimits, read_analysis};
+use crate::input::ReadLimits;
 use crate::output::{Output, print, print_line, tell};
+use crate::selected::{Selected, read_selected};
 
 /// The output formats of a timeline.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,9 @@ pub(crate) struct MemoryArgs {
     to: Option<String>,
 
     #[command(flatten)]
+    selected: Selected,
+
+    #[command(flatten)]
     limits: ReadLimits,
 
     /// Print JSON, with one entry for each device of each process.
@@ -106,7 +110,7 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
         .as_ref()
         .map(|out| choose(&FORMS, args.to.as_deref(), out));
     let choice = choice.transpose()?;
-    let analysis = read_analysis(&args.trace, args.limits)?;
+    let analysis = read_selected(&args.trace, args.limits, &args.selected)?;
     let places = places(args, &analysis)?;
     if let Some((out, choice)) = out.zip(choice) {
         write(&analysis, places[0], &out, choice)?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use mindprof_analyze::{Cut, CutReport, Slimmed};
-use mindprof_answers::Steps;
+use mindprof_answers::TimeSelection;
 use mindprof_formats::Format;
 use mindprof_model::{Nanos, Profile, ThreadId};
 use mindprof_trace::{FileError, SlimForm, TraceFormat, fitting_slim, slim_json, write_slim};
@@ -18,6 +18,7 @@ use crate::form::{Form, choose, listed, values};
 use crate::input::{ReadLimits, read, refuse_input};
 use crate::output::{Output, print_line, tell};
 use crate::progress::Busy;
+use crate::selected::refusal;
 use crate::target::{Target, refuse_json};
 use crate::units;
 
@@ -104,6 +105,7 @@ pub(crate) fn run(args: &SlimArgs) -> anyhow::Result<Outcome> {
     let profile = read(&args.trace, args.limits)?.profile;
     let cut = Cut {
         window: window(args, &profile)?,
+        within: None,
         threads: threads(args, &profile)?,
         shortest: args.min_duration.unwrap_or_default(),
         most_events: None,
@@ -159,8 +161,12 @@ fn fitted(
 
 /// Returns the time window to keep: the intersection of `--steps`, `--from` and `--until`.
 fn window(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<(Nanos, Nanos)>> {
-    let of_steps = args.steps.map(|range| steps_window(range, profile));
-    let of_steps = of_steps.transpose()?;
+    let selection = TimeSelection {
+        steps: args.steps,
+        ..TimeSelection::default()
+    };
+    let of_steps = selection.cut(profile);
+    let of_steps = of_steps.map_err(|reason| refusal(&reason))?.window;
     if of_steps.is_none() && args.from.is_none() && args.until.is_none() {
         return Ok(None);
     }
@@ -175,23 +181,6 @@ fn window(args: &SlimArgs, profile: &Profile) -> anyhow::Result<Option<(Nanos, N
         return Err(advised("the time window is empty", hint));
     }
     Ok(Some((begin, end)))
-}
-
-/// Returns the time window of a range of steps.
-fn steps_window((first, last): (u64, u64), profile: &Profile) -> anyhow::Result<(Nanos, Nanos)> {
-    let steps = Steps::build(profile);
-    let all = steps.complete();
-    let refusal = || match (all.first(), steps.open().as_ref().or(all.last())) {
-        (Some(first), Some(last)) => {
-            let hint = format!("choose from steps {} to {}", first.number, last.number);
-            advised("the trace has none of these steps", hint)
-        }
-        _ => advised(
-            "the trace has no steps",
-            "record with `prof.step()`, or use --from and --until",
-        ),
-    };
-    steps.window(first, last).ok_or_else(refusal)
 }
 
 /// Returns the threads that `--thread` selects; `None` if the option is not given.

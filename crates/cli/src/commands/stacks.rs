@@ -14,9 +14,10 @@ use mindprof_report::{Error as ReportError, write_flamegraph};
 
 use crate::failure::Outcome;
 use crate::form::{Choice, Form, choose, listed, values};
-use crate::input::{ReadLimits, read_analysis};
+use crate::input::ReadLimits;
 use crate::known::KnownValues;
 use crate::output::{Output, print, print_line, tell};
+use crate::selected::{Selected, read_selected};
 use mindprof_formats::counted;
 
 fn example() -> String {
@@ -93,6 +94,9 @@ pub(crate) struct StacksArgs {
     to: Option<String>,
 
     #[command(flatten)]
+    selected: Selected,
+
+    #[command(flatten)]
     limits: ReadLimits,
 
     /// Print stacks, including scopes, as JSON.
@@ -109,7 +113,7 @@ fn metrics() -> KnownValues<StackMetric> {
 /// Prints the stacks, or writes them to the file of `--out`.
 pub(crate) fn run(args: &StacksArgs) -> anyhow::Result<Outcome> {
     let target = target(args)?;
-    let analysis = read_analysis(&args.trace, args.limits)?;
+    let analysis = read_selected(&args.trace, args.limits, &args.selected)?;
     if let Some((out, choice)) = target {
         write(args, &analysis, &out, choice)?;
     } else if args.json {

@@ -4,15 +4,18 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, Metric};
-use mindprof_answers::Work;
+use mindprof_answers::{Label, OwnCode, Work};
 use mindprof_formats::{RowOptions, SortBy, average_rows, table_json};
-use mindprof_report::{TABLE_COLUMNS, TableFacts, TableOptions, TimeUnit, table_of_rows};
+use mindprof_report::{
+    TABLE_COLUMNS, TableFacts, TableOptions, TimeUnit, label_header, table_of_rows,
+};
 
-use crate::failure::Outcome;
-use crate::input::{ReadLimits, read_analysis};
+use crate::failure::{Outcome, misused};
+use crate::input::ReadLimits;
 use crate::known::{KnownValues, columns_of};
 use crate::left_out::tell_left_out;
 use crate::output::{print, print_line, tell};
+use crate::selected::{Selected, read_selected};
 use crate::terminal::terminal_width;
 
 fn example() -> String {
@@ -61,8 +64,8 @@ pub(crate) struct TableArgs {
     #[arg(long, alias = "limit", value_name = "N", allow_negative_numbers = true)]
     row_limit: Option<i64>,
 
-    /// Split rows by input `shape` or by the N innermost stack frames, `stack:N` [default N: 5];
-    /// separate several with commas.
+    /// Split rows by input `shape` or `dtype`, by `module`, by `line` or `function` of your code, or
+    /// by N innermost frames, `stack:N` [default N: 5]; commas combine
     #[arg(long, value_name = "WHAT", value_delimiter = ',', hide_possible_values = true, value_parser = groupings())]
     group_by: Vec<Grouping>,
 
@@ -102,6 +105,9 @@ pub(crate) struct TableArgs {
     /// Print TEXT above the table.
     #[arg(long, value_name = "TEXT")]
     header: Option<String>,
+
+    #[command(flatten)]
+    selected: Selected,
 
     #[command(flatten)]
     limits: ReadLimits,
@@ -151,7 +157,11 @@ fn time_units() -> KnownValues<TimeUnit> {
 }
 
 fn groupings() -> KnownValues<Grouping> {
-    KnownValues::new(["shape", "stack", "overload"], Grouping::from_str)
+    let labels = Label::ALL.map(Label::name);
+    KnownValues::new(
+        ["shape", "stack", "overload"].into_iter().chain(labels),
+        Grouping::from_str,
+    )
 }
 
 /// A property that splits rows of one name, as given by `--group-by`.
@@ -160,6 +170,8 @@ enum Grouping {
     Shape,
     /// This number of innermost stack frames.
     Stack(usize),
+    /// One of the labels that the analysis finds.
+    Label(Label),
     /// Accepted because torch's tables have it, but traces do not record overloads.
     Overload,
 }
@@ -168,7 +180,13 @@ impl FromStr for Grouping {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || "expected shape, stack, stack:N or overload".to_owned();
+        let wrong = || {
+            "expected shape, stack, stack:N, line, function, module, dtype or overload".to_owned()
+        };
+        let label = Label::ALL.into_iter().find(|label| label.name() == text);
+        if let Some(label) = label {
+            return Ok(Self::Label(label));
+        }
         match text {
             "shape" => Ok(Self::Shape),
             "stack" => Ok(Self::Stack(5)),
@@ -187,12 +205,32 @@ impl TableArgs {
     fn group_by(&self) -> GroupBy {
         let mut frames = self.group_by.iter().filter_map(|grouping| match grouping {
             Grouping::Stack(frames) => Some(*frames),
+            Grouping::Label(_) => Some(1),
             Grouping::Shape | Grouping::Overload => None,
         });
         GroupBy {
             input_shapes: self.group_by.contains(&Grouping::Shape),
             stack_frames: frames.next_back().unwrap_or(0),
             python_functions: self.include_python_functions,
+        }
+    }
+
+    /// Returns the label that splits rows, if there is one.
+    ///
+    /// # Errors
+    /// If there is more than one, or stacks split the rows too: a row has one place for them.
+    fn label(&self) -> anyhow::Result<Option<Label>> {
+        let mut places = self.group_by.iter().filter(|grouping| match grouping {
+            Grouping::Label(_) | Grouping::Stack(_) => true,
+            Grouping::Shape | Grouping::Overload => false,
+        });
+        match (places.next(), places.next()) {
+            (Some(Grouping::Label(label)), None) => Ok(Some(*label)),
+            (_, None) => Ok(None),
+            (_, Some(_)) => Err(misused(
+                "--group-by takes one of stack, line, function, module and dtype",
+                "choose one of them; it combines with shape",
+            )),
         }
     }
 
@@ -233,6 +271,7 @@ impl TableArgs {
             time_unit: self.time_unit,
             columns: (!self.columns.is_empty()).then(|| self.columns.clone()),
             max_width: self.max_width(),
+            source_header: None,
         }
     }
 
@@ -244,13 +283,14 @@ impl TableArgs {
 
 /// Prints the table of a trace.
 pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
-    let mut analysis = read_analysis(&args.trace, args.limits)?;
+    let mut analysis = read_selected(&args.trace, args.limits, &args.selected)?;
     if args.group_by.contains(&Grouping::Overload) {
         let trace = args.trace.display();
         tell(&format!(
             "warning: {trace}: traces do not record overloads, so --group-by overload has no effect"
         ));
     }
+    let label = args.label()?;
     let work = if args.all_ranges {
         Work::all()
     } else {
@@ -264,12 +304,17 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
             "{trace}: no operators in the trace: showing Python functions"
         ));
     }
+    if let Some(label) = label {
+        let own = OwnCode::of(analysis.profile().metadata(), &[]);
+        analysis = label.view(&analysis, &own);
+    }
     if let Some(view) = work.view(&analysis, group_by) {
         analysis = view;
     }
     let found = work.averages(&analysis, group_by);
     tell_left_out(&args.trace, &found.left_out);
-    let options = args.table_options(args.sort_by(&analysis));
+    let mut options = args.table_options(args.sort_by(&analysis));
+    options.source_header = label.map(label_header);
     let rows = options.rows.rows(&analysis, &found.averages, group_by);
     let left_out = Averages {
         rows: found.left_out.rows().cloned().collect(),

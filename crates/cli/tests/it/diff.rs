@@ -32,12 +32,12 @@ fn rows_are_sorted_by_the_size_of_their_change() {
     assert_eq!(
         text,
         "\
-Name  Calls A  Calls B     Self A     Self B     Change  Change %    Total A    Total B     Change
-----  -------  -------  ---------  ---------  ---------  --------  ---------  ---------  ---------
-mm          1        1  100.000us  150.000us  +50.000us    +50.0%  100.000us  150.000us  +50.000us
-old         1        0   40.000us          -  -40.000us      gone   40.000us          -  -40.000us
-relu        1        1   10.000us    5.000us   -5.000us    -50.0%   10.000us    5.000us   -5.000us
-new         0        1          -    5.000us   +5.000us       new          -    5.000us   +5.000us
+Name  Calls A  Calls B     Self A     Self B  Self diff  Change %    Total A    Total B  Total diff
+----  -------  -------  ---------  ---------  ---------  --------  ---------  ---------  ----------
+mm          1        1  100.000us  150.000us  +50.000us    +50.0%  100.000us  150.000us   +50.000us
+old         1        0   40.000us          -  -40.000us      gone   40.000us          -   -40.000us
+relu        1        1   10.000us    5.000us   -5.000us    -50.0%   10.000us    5.000us    -5.000us
+new         0        1          -    5.000us   +5.000us       new          -    5.000us    +5.000us
 
 Rows: 2 changed, 1 new, 1 gone, 1 without change
 Events compared: 4 -> 4
@@ -75,15 +75,15 @@ fn rows_by_count_show_the_change_of_the_count() {
     let text = diff(&before, &after, &["--measure", "count"]).printed();
     let lines: Vec<&str> = text.lines().collect();
     assert!(
-        lines[0].starts_with("Name  Calls A  Calls B  Change  "),
+        lines[0].starts_with("Name  Calls A  Calls B  Calls diff  "),
         "{text}"
     );
     assert!(
-        lines[2].starts_with("new         0        1      +1  "),
+        lines[2].starts_with("new         0        1          +1  "),
         "{text}"
     );
     assert!(
-        lines[3].starts_with("old         1        0      -1  "),
+        lines[3].starts_with("old         1        0          -1  "),
         "{text}"
     );
 }
@@ -498,4 +498,38 @@ fn traces_without_operators_are_compared_by_python_function() {
         before.display()
     );
     assert_eq!(table.stderr, said);
+}
+
+#[test]
+fn no_two_columns_have_one_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, after) = pair(folder.path());
+    for measure in ["self", "total", "count"] {
+        let text = diff(&before, &after, &["--measure", measure]).printed();
+        let header = text.lines().next().unwrap();
+        let mut names: Vec<&str> = header.split("  ").map(str::trim).collect();
+        names.retain(|name| !name.is_empty());
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{header}");
+    }
+}
+
+#[test]
+fn rows_are_matched_by_function_module_and_dtype() {
+    let trace = golden_of("cnn-full", "trace.json.gz");
+    for (label, header, expected) in [
+        ("function", "Function", "forward"),
+        ("module", "Module", "Conv2d"),
+        ("dtype", "Input Dtypes", "float32"),
+    ] {
+        let (all, part) = (&["--group-by", label][..], &["--by", label, "--json"][..]);
+        let text = diff(&trace, &trace, all).printed();
+        assert!(text.contains("No change"), "{text}");
+        let json = diff(&trace, &trace, part).json();
+        let rows = json["rows"].as_array().unwrap();
+        let is_there = |row: &serde_json::Value| row["label"].as_str().unwrap().contains(expected);
+        assert!(rows.iter().any(is_there), "{header}");
+    }
 }

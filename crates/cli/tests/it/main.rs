@@ -7,6 +7,7 @@ mod convert;
 mod devices;
 mod diff;
 mod failures;
+mod functions;
 mod info;
 #[cfg(unix)]
 mod interruptions;

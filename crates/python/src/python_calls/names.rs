@@ -15,6 +15,7 @@ use super::detached::DetachedFrame;
 use super::interned::CallNames;
 use super::interpreter::{Frame, native_function, native_text};
 use super::modules;
+use crate::source_files;
 
 /// The names of C functions that can replace or remove our hook.
 const SWITCHES: [&str; 6] = [
@@ -28,24 +29,6 @@ const SWITCHES: [&str; 6] = [
 
 /// The code objects that are kept alive.
 static KEPT: Mutex<Vec<Py<PyAny>>> = Mutex::new(Vec::new());
-
-/// The prefixes that are removed from the names of source files, in descending order so that a
-/// longer one is tried before its own prefix.
-static ROOTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-
-/// The folder of mindprof's own package with a trailing separator, or empty if it is unknown.
-static OWN_FOLDER: Mutex<String> = Mutex::new(String::new());
-
-/// Sets the folder of mindprof's own package, whose functions are left out of recordings.
-pub(super) fn set_own_folder(folder: String) {
-    *lock(&OWN_FOLDER) = folder;
-}
-
-/// Sets the prefixes that are removed from the names of source files.
-pub(super) fn set_roots(mut roots: Vec<String>) {
-    roots.sort_unstable_by(|a, b| b.cmp(a));
-    *lock(&ROOTS) = roots;
-}
 
 /// Releases all objects that were kept alive.
 pub(super) fn release() {
@@ -181,8 +164,7 @@ impl Names {
 
 /// Returns whether a code object is of mindprof's own package.
 fn is_own(code: &Bound<'_, PyAny>) -> bool {
-    let own = lock(&OWN_FOLDER);
-    !own.is_empty() && file_of(code).starts_with(own.as_str())
+    source_files::is_ours(&file_of(code))
 }
 
 /// Returns the name of a function as text: `file.py(10): function`.
@@ -205,7 +187,7 @@ fn place_name((file, function): &(String, String), line: c_int) -> Name {
 fn texts_of(code: &Bound<'_, PyAny>) -> (String, String) {
     let names = CallNames::get(code.py());
     let function = text_of(code, names.code_name.bind(code.py()));
-    (shortened(&file_of(code)), function)
+    (source_files::shortened(&file_of(code)).to_owned(), function)
 }
 
 /// Returns the file of a function.
@@ -226,12 +208,4 @@ fn text_of(code: &Bound<'_, PyAny>, attribute: &Bound<'_, PyString>) -> String {
         )
     });
     value.unwrap_or_else(|| String::from("?"))
-}
-
-fn shortened(file: &str) -> String {
-    let roots = lock(&ROOTS);
-    let rest = roots
-        .iter()
-        .find_map(|root| file.strip_prefix(root.as_str()));
-    rest.unwrap_or(file).to_owned()
 }

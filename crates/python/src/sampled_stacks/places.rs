@@ -4,7 +4,7 @@ use mindprof_frames::{Checked, Layout, Memory, RawFrame, class_name};
 use mindprof_record::{Name, NameKind};
 use rustc_hash::FxHashMap;
 
-use super::{current_roots, own_folder};
+use crate::source_files::{is_ours, shortened};
 
 /// The name of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,11 +68,5 @@ fn find(layout: &Layout, frame: &RawFrame) -> Option<Named> {
 
 /// Returns whether a file is one of our own package, or the interpreter's name for its own frames.
 fn is_hidden(file: &str) -> bool {
-    file == "<shim>" || file.is_empty() || own_folder().is_some_and(|own| file.starts_with(own))
-}
-
-fn shortened(file: &str) -> &str {
-    let roots = current_roots().iter();
-    let mut rests = roots.filter_map(|root| file.strip_prefix(root.as_str()));
-    rests.next().unwrap_or(file)
+    file == "<shim>" || file.is_empty() || is_ours(file)
 }

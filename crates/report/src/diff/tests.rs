@@ -24,11 +24,11 @@ fn the_largest_change_stands_first_and_totals_stand_below() {
     assert_eq!(
         diff_text(&diff, &DiffLayout::default()),
         "\
-Name    Calls A  Calls B   Self A   Self B    Change    Change %  Total A  Total B    Change
-------  -------  -------  -------  -------  --------  ----------  -------  -------  --------
-mm            1        1  1.000us  2.000ms  +1.999ms  +199900.0%  1.000us  2.000ms  +1.999ms
-größer        1        1  4.000us  3.000us  -1.000us      -25.0%  4.000us  3.000us  -1.000us
-old           1        0  0.010us        -  -0.010us        gone  0.010us        -  -0.010us
+Name    Calls A  Calls B   Self A   Self B  Self diff    Change %  Total A  Total B  Total diff
+------  -------  -------  -------  -------  ---------  ----------  -------  -------  ----------
+mm            1        1  1.000us  2.000ms   +1.999ms  +199900.0%  1.000us  2.000ms    +1.999ms
+größer        1        1  4.000us  3.000us   -1.000us      -25.0%  4.000us  3.000us    -1.000us
+old           1        0  0.010us        -   -0.010us        gone  0.010us        -    -0.010us
 
 Rows: 2 changed, 0 new, 1 gone, 1 without change
 Events compared: 4 -> 3

@@ -233,7 +233,10 @@ fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
         columns.push(number(Metric::Flops.name(), flops_cell));
     }
     for column in &mut columns {
-        column.header = header(sheet, column.key);
+        column.header = match sheet.options.source_header {
+            Some(source) if column.key == "stack" => source.into(),
+            Some(_) | None => header(sheet, column.key),
+        };
     }
     columns
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod backward;
 #[expect(dead_code, reason = "the tests of `formats` ask it for more")]
 #[path = "../../../trace/tests/it/corpus.rs"]
 mod corpus;

@@ -11,6 +11,9 @@ pub struct Cut {
     /// Keep the time from the first to the second, since the profile's reference time. Events that
     /// cross an edge are clipped there.
     pub window: Option<(Nanos, Nanos)>,
+    /// Keep what starts within one of these times, which are in order and apart. Nothing is clipped
+    /// at their edges.
+    pub within: Option<Vec<(Nanos, Nanos)>>,
     /// Keep these threads, and the device work that they launched.
     pub threads: Option<Vec<ThreadId>>,
     /// Keep events that took at least this long.
@@ -23,6 +26,16 @@ pub struct Cut {
     pub without_foreign: bool,
 }
 
+impl Cut {
+    /// Returns whether a moment is within the times to keep, if there are any.
+    pub(super) fn is_within(&self, moment: Nanos) -> bool {
+        self.within.as_ref().is_none_or(|times| {
+            let after = times.partition_point(|&(begin, _)| begin <= moment);
+            after > 0 && moment < times[after - 1].1
+        })
+    }
+}
+
 /// The counts of a cut: how much was kept, and how many events were removed for which reason.
 ///
 /// An event that several conditions exclude counts for the first of them, so that the counts add up.
@@ -32,7 +45,7 @@ pub struct CutReport {
     pub events: u64,
     /// The number of events kept.
     pub kept: u64,
-    /// The number of events outside the window.
+    /// The number of events outside the window or the times to keep.
     pub outside: u64,
     /// The number of events on other threads.
     pub other_threads: u64,

@@ -34,7 +34,7 @@ impl Decisions {
     pub(super) fn decide(profile: &Profile, cut: &Cut) -> Self {
         let events = profile.events();
         let mut decisions: Vec<Decision> = events.iter().map(|event| alone(event, cut)).collect();
-        if cut.window.is_some() || cut.threads.is_some() {
+        if cut.window.is_some() || cut.within.is_some() || cut.threads.is_some() {
             follow_launches(profile, cut, &mut decisions);
             keep_ranges_around_kernels(profile, cut, &mut decisions);
         }
@@ -79,7 +79,7 @@ fn alone(event: &Event, cut: &Cut) -> Decision {
         // An instant at the start of the window is inside.
         event.start >= end || (event.end() <= begin && event.start < begin)
     });
-    if is_outside {
+    if is_outside || !cut.is_within(event.start) {
         return Decision::Outside;
     }
     let is_other = |threads: &Vec<ThreadId>| !threads.contains(&event.thread);

@@ -50,6 +50,17 @@ fn the_default_cut_keeps_everything() {
 }
 
 #[test]
+fn what_starts_within_some_times_is_kept_whole() {
+    let cut = Cut {
+        within: Some(vec![(Nanos(5), Nanos(15)), (Nanos(50), Nanos(51))]),
+        ..Cut::default()
+    };
+    let slimmed = slim(&nested(), &cut);
+    assert_eq!(describe(&slimmed.profile), ["a 10..30", "b 50..70"]);
+    assert_eq!(slimmed.report.outside, 2);
+}
+
+#[test]
 fn a_window_clips_events_that_cross_its_edges() {
     let cut = Cut {
         window: Some((Nanos(20), Nanos(60))),
@@ -265,6 +276,7 @@ proptest! {
     ) {
         let cut = Cut {
             window: Some((Nanos(begin), Nanos(begin + length))),
+            within: None,
             threads: Some(vec![ThreadId::from_raw(0), ThreadId::from_raw(2)]),
             shortest: Nanos(shortest),
             most_events: Some(most),

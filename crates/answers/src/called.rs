@@ -1,0 +1,191 @@
+//! Readable names of what a line calls: library functions, modules, built-in functions, operators.
+//!
+//! Frames name a place, so that one function has as many frames as lines. The names here are of
+//! functions: whatever is called by one name is one thing with one cost.
+
+use mindprof_model::{Place, StringId, StringTable};
+use rustc_hash::FxHashMap;
+
+/// The prefix of the frames of modules. The class and the number of the instance follow.
+pub(crate) const MODULE_PREFIX: &str = "nn.Module: ";
+
+/// The prefix of the names of ranges that the autograd engine opens around backward nodes.
+const ENGINE_PREFIX: &str = "autograd::engine::evaluate_function: ";
+
+/// Functions that only pass calls on: what they call says more than they do.
+const WRAPPERS: [(&str, &str); 14] = [
+    ("contextlib.py", ""),
+    ("functools.py", ""),
+    ("torch/_compile.py", ""),
+    ("torch/_dynamo/", "_fn"),
+    ("torch/_ops.py", "__call__"),
+    ("torch/autograd/", ""),
+    ("torch/fx/", ""),
+    ("torch/nn/modules/module.py", "_call_impl"),
+    ("torch/nn/modules/module.py", "_wrapped_call_impl"),
+    ("torch/optim/", "_use_grad"),
+    ("torch/optim/", "maybe_fallback"),
+    ("torch/optim/", "wrapper"),
+    ("torch/utils/_contextlib.py", ""),
+    ("torch/utils/data/_utils/", ""),
+];
+
+/// The names of what is called, each with a number.
+pub(crate) struct CalledNames<'a> {
+    strings: &'a StringTable,
+    known: FxHashMap<StringId, CalledName>,
+    numbers: FxHashMap<String, u32>,
+    names: Vec<String>,
+}
+
+/// The name of one thing that is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CalledName {
+    /// The number of the name, which [`CalledNames::text`] takes.
+    pub(crate) number: u32,
+    /// Whether the function only passes calls on.
+    pub(crate) is_wrapper: bool,
+}
+
+impl<'a> CalledNames<'a> {
+    pub(crate) fn new(strings: &'a StringTable) -> Self {
+        Self {
+            strings,
+            known: FxHashMap::default(),
+            numbers: FxHashMap::default(),
+            names: Vec::new(),
+        }
+    }
+
+    /// Returns the name for a frame or for the name of an event.
+    pub(crate) fn of(&mut self, name: StringId) -> CalledName {
+        if let Some(known) = self.known.get(&name) {
+            return *known;
+        }
+        let text = self.strings.text(name);
+        let readable = called_name(text);
+        let next = self.names.len() as u32;
+        let number = *self.numbers.entry(readable.clone()).or_insert(next);
+        if number == next {
+            self.names.push(readable);
+        }
+        let found = CalledName {
+            number,
+            is_wrapper: is_wrapper(text),
+        };
+        self.known.insert(name, found);
+        found
+    }
+
+    pub(crate) fn text(&self, number: u32) -> &str {
+        &self.names[number as usize]
+    }
+}
+
+/// Returns the class of a module's frame, or `None` if it is of something else.
+pub(crate) fn module_class(frame: &str) -> Option<&str> {
+    let instance = frame.strip_prefix(MODULE_PREFIX)?;
+    Some(match instance.rsplit_once('_') {
+        Some((class, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => class,
+        Some(_) | None => instance,
+    })
+}
+
+/// Returns the readable name of a frame or an event.
+fn called_name(text: &str) -> String {
+    if let Some(class) = module_class(text) {
+        return format!("{class}.forward");
+    }
+    if let Some(place) = Place::parse(text) {
+        return library_name(&place);
+    }
+    if let Some(rest) = text.strip_prefix("<built-in ") {
+        return built_in_name(rest).unwrap_or(text).into();
+    }
+    text.strip_prefix(ENGINE_PREFIX).unwrap_or(text).into()
+}
+
+/// Returns the name by which users know a function of a library: `torch/nn/functional.py(3): relu`
+/// is `nn.functional.relu`.
+fn library_name(place: &Place<'_>) -> String {
+    let function = place.function;
+    let file = ["site-packages/", "dist-packages/"]
+        .iter()
+        .find_map(|folder| Some(place.file.rsplit_once(folder)?.1))
+        .unwrap_or(place.file);
+    let module = file.strip_suffix(".py").unwrap_or(file);
+    let module = module.strip_suffix("/__init__").unwrap_or(module);
+    if module == "torch/_tensor" {
+        return format!("Tensor.{function}");
+    }
+    let module = match module.strip_prefix('/') {
+        // Of a path outside of all known folders, the file says enough.
+        Some(path) => path.rsplit_once('/').map_or(path, |(_, file)| file),
+        None => module.strip_prefix("torch/").unwrap_or(module),
+    };
+    format!("{}.{function}", module.replace('/', "."))
+}
+
+/// Returns the name of a C function from the rest of its description, such as `method item of
+/// Tensor object at 0x7f>`, or `None` if it has another form.
+fn built_in_name(rest: &str) -> Option<&str> {
+    let mut words = rest.trim_end_matches('>').split(' ');
+    matches!(words.next(), Some("method" | "function")).then(|| words.next())?
+}
+
+fn is_wrapper(text: &str) -> bool {
+    let Some(place) = Place::parse(text) else {
+        return false;
+    };
+    WRAPPERS.iter().any(|(file, function)| {
+        place.file.contains(file) && (function.is_empty() || *function == place.function)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_users_write() {
+        for (text, name) in [
+            ("nn.Module: Linear_12", "Linear.forward"),
+            (
+                "torch/nn/functional.py(3400): cross_entropy",
+                "nn.functional.cross_entropy",
+            ),
+            ("torch/_tensor.py(30): __iter__", "Tensor.__iter__"),
+            ("torch/optim/adam.py(7): step", "optim.adam.step"),
+            ("numpy/linalg/__init__.py(7): norm", "numpy.linalg.norm"),
+            (
+                "/venv/lib/python3.11/site-packages/timm/a.py(7): f",
+                "timm.a.f",
+            ),
+            ("/usr/lib/python3.11/queue.py(7): get", "queue.get"),
+            ("<built-in method sleep of module object at 0x7f>", "sleep"),
+            ("<built-in function len>", "len"),
+            (
+                "autograd::engine::evaluate_function: MmBackward0",
+                "MmBackward0",
+            ),
+            ("aten::mm", "aten::mm"),
+        ] {
+            assert_eq!(called_name(text), name);
+        }
+    }
+
+    #[test]
+    fn modules_of_one_class_have_one_name() {
+        assert_eq!(module_class("nn.Module: Linear_0"), Some("Linear"));
+        assert_eq!(module_class("nn.Module: My_Net_10"), Some("My_Net"));
+        assert_eq!(module_class("nn.Module: Linear"), Some("Linear"));
+        assert_eq!(module_class("aten::mm"), None);
+    }
+
+    #[test]
+    fn wrappers_are_known_by_file_and_function() {
+        assert!(is_wrapper("torch/optim/optimizer.py(5): wrapper"));
+        assert!(!is_wrapper("torch/optim/adam.py(5): step"));
+        assert!(!is_wrapper("wrapper"));
+    }
+}
