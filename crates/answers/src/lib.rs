@@ -22,35 +22,47 @@
 //! ```
 
 mod charges;
+mod code_paths;
 mod completeness;
 mod diff;
 mod functions;
+mod last_window;
+mod memory_growth;
 mod own_code;
 mod questions;
 mod run;
+mod screen;
 mod side_ranges;
+mod source_files;
 mod step_growth;
 mod step_split;
 mod step_times;
 mod steps;
 mod summary;
+mod top_operators;
 mod verdict;
 mod waits;
 mod work;
 
 pub use charges::Cost;
+pub use code_paths::{CodePath, CodePaths};
 pub use completeness::{Completeness, Extra};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use functions::{Called, FunctionCost, Functions, LineCost};
+pub use last_window::last_window;
+pub use memory_growth::MemoryGrowth;
 pub use own_code::{OwnCode, SOURCES_KEY, Sources};
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};
+pub use screen::{Compiled, Elsewhere, Screen, ScreenFacts};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
+pub use source_files::{SourceFile, SourceFiles, SourceFunction};
 pub use step_growth::{Growth, GrownFunction};
 pub use step_split::{StepClass, StepSplit};
 pub use step_times::{SlowStep, StepTime, StepTimes};
 pub use steps::{Step, Steps};
 pub use summary::{Summary, Track};
+pub use top_operators::{CodePlace, TopOperator, TopOperators, WideFloats};
 pub use verdict::{Doubt, FailOn, Grown, Incomplete, Limit, Refusal, Verdict};
 pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
 pub use work::{ImportTime, LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};

@@ -2,7 +2,7 @@
 //! slow and why.
 
 use mindprof_analyze::{Analysis, Keys, Percentiles};
-use mindprof_model::{Category, DeviceKind, EventId, Nanos, Profile, StepMark, ThreadId};
+use mindprof_model::{Category, DeviceKind, Nanos, Profile, StepMark, ThreadId};
 use serde::Serialize;
 
 use crate::own_code::OwnCode;

@@ -16,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod slim;
 pub(crate) mod stacks;
+pub(crate) mod steps;
 pub(crate) mod table;
 pub(crate) mod verify;
 
@@ -29,6 +30,8 @@ pub(crate) enum Command {
     Functions(functions::FunctionsArgs),
     /// Print the lines of your own code and their times.
     Lines(functions::FunctionsArgs),
+    /// Print what the time of each step was spent on, and slow steps.
+    Steps(steps::StepsArgs),
     /// Print time by call stack, or draw a flame graph.
     Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
@@ -57,6 +60,7 @@ impl Command {
             Self::Table(args) => table::run(args),
             Self::Functions(args) => functions::run(args),
             Self::Lines(args) => functions::run_lines(args),
+            Self::Steps(args) => steps::run(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
@@ -78,6 +82,7 @@ impl Command {
             | Self::Table(_)
             | Self::Functions(_)
             | Self::Lines(_)
+            | Self::Steps(_)
             | Self::Stacks(_)
             | Self::Memory(_)
             | Self::Info(_)

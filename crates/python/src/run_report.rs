@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use mindprof_answers::{
-    RUN_KEY, RunMarks, RunReport as Report, SideRanges, Span, Work, WorkersStart,
+    Compiled, OwnCode, RUN_KEY, RunMarks, RunReport as Report, Screen as Contents, ScreenFacts,
+    SideRanges, SourceFile, SourceFiles, SourceFunction, Span, Work, WorkersStart,
 };
-use mindprof_model::Nanos;
-use mindprof_report::{RunOptions, run_facts, run_hints};
+use mindprof_model::{Nanos, Place};
+use mindprof_report::{RunOptions, ScreenEnd, run_facts, run_hints, screen_text};
 use pyo3::prelude::*;
 
 use crate::analyzed::Analyzed;
@@ -69,6 +70,86 @@ impl Marks {
     }
 }
 
+from_dict! {
+    /// Facts that the launcher collects when a window ends, as a dict.
+    pub(crate) struct Facts {
+        /// The user's source files: the name in frames, functions as first line, last line and
+        /// name, and lines.
+        sources: Vec<(String, Vec<(u32, u32, String)>, Vec<String>)>,
+        /// Compiled functions: name, file, line, number of compilations, nanoseconds and reason.
+        compiled: Vec<(String, String, u32, u64, u64, Option<String>)>,
+        /// The number of garbage collections, and their nanoseconds.
+        collections: (u64, u64),
+        /// Processes that were not recorded.
+        children: Vec<String>,
+    }
+}
+
+impl Facts {
+    fn into_engine(self) -> ScreenFacts {
+        let function = |(first, last, name)| SourceFunction { first, last, name };
+        let sources = self.sources.into_iter().map(|(file, functions, lines)| SourceFile {
+            file,
+            functions: functions.into_iter().map(function).collect(),
+            lines,
+        });
+        let compiled = self.compiled.into_iter();
+        let compiled = compiled.map(|(function, file, line, times, nanoseconds, reason)| Compiled {
+            function,
+            file,
+            line,
+            times,
+            time: Nanos(nanoseconds),
+            reason,
+        });
+        ScreenFacts {
+            sources: SourceFiles::new(sources.collect()),
+            compiled: compiled.collect(),
+            collections: (self.collections.0, Nanos(self.collections.1)),
+            children: self.children,
+            mine: Vec::new(),
+        }
+    }
+}
+
+from_dict! {
+    /// What the launcher adds at the end of the first screen, as a dict.
+    pub(crate) struct End {
+        /// What was written where, a line each.
+        wrote: Vec<String>,
+        /// The trace, quoted for a shell.
+        trace: Option<String>,
+        has_schedule: bool,
+        has_stacks: bool,
+    }
+}
+
+/// The first screen of a run.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct RunScreen {
+    contents: Contents,
+}
+
+#[pymethods]
+impl RunScreen {
+    /// Returns the screen as text.
+    #[expect(clippy::needless_pass_by_value, reason = "extracted from a dict")]
+    fn text(&self, end: End) -> String {
+        let end = ScreenEnd {
+            wrote: end.wrote,
+            trace: end.trace,
+            has_schedule: end.has_schedule,
+            has_stacks: end.has_stacks,
+        };
+        screen_text(&self.contents, &end)
+    }
+
+    /// Returns the screen as JSON.
+    fn json(&self) -> String {
+        self.contents.json()
+    }
+}
+
 /// The conclusions from one window of a run, which the launcher prints.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct RunReport {
@@ -123,6 +204,28 @@ impl RunReport {
     /// and its JSON.
     fn metadata(&self) -> (&'static str, String) {
         (RUN_KEY, self.side.json())
+    }
+
+    /// Returns the files that the frames of the recording refer to and that are the user's own.
+    fn own_files(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        py.enter(|| {
+            let profile = self.analyzed.analysis.profile();
+            let own = OwnCode::of(profile.metadata(), &[]);
+            let frames = profile.strings().iter().filter_map(Place::parse);
+            let files = frames.map(|place| place.file).filter(|file| own.contains(file));
+            let files: std::collections::BTreeSet<&str> = files.collect();
+            Ok::<_, Error>(files.into_iter().map(str::to_owned).collect())
+        })
+    }
+
+    /// Draws the conclusions of the first screen.
+    fn screen(&self, py: Python<'_>, facts: Facts) -> PyResult<RunScreen> {
+        py.enter(|| {
+            let work = Work::without(self.side.clone());
+            let analysis = &self.analyzed.analysis;
+            let contents = Contents::build(analysis, &work, &self.report, facts.into_engine());
+            Ok::<_, Error>(RunScreen { contents })
+        })
     }
 
     /// Returns facts about the window, one per line.

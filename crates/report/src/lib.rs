@@ -37,6 +37,8 @@ mod info;
 mod memory;
 mod number;
 mod run;
+mod screen;
+mod steps;
 mod table;
 mod verdict;
 mod visible;
@@ -49,6 +51,8 @@ pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use run::{RunOptions, imports_text, run_facts, run_hints};
+pub use screen::{ScreenEnd, screen_text};
+pub use steps::{StepsLayout, steps_text};
 pub use table::{
     NO_EVENTS, TABLE_COLUMNS, TableFacts, TableOptions, events_table, table, table_of_rows,
 };

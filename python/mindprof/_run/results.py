@@ -15,15 +15,15 @@ from typing import Any, TextIO
 from mindprof import _core
 from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
+from mindprof._run.children import Children
+from mindprof._run.compilations import compilations
+from mindprof._run.garbage import GarbageTimes
 from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
+from mindprof._run.sources import read_sources
 
 #: The row limit of the table in the folder: none.
 _ALL_ROWS = -1
-
-#: The compressed size from which on viewers are slow to open a trace. Decompressed, it is 10 to 30
-#: times as large.
-_LARGE_TRACE = 10_000_000
 
 
 class Results:
@@ -35,6 +35,8 @@ class Results:
         self.terminal = terminal
         self.windows = 0
         self.marks = Marks()
+        self.garbage = GarbageTimes()
+        self.children = Children()
         #: Whether the program ended by itself.
         self.is_program_done = False
 
@@ -49,15 +51,15 @@ class Results:
             self.say("no further window was written: the program made no more optimizer steps")
             return
         self.windows += 1
-        self.say(f"writing results to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
         # A range of the program may have the name of an import, so only real modules count.
         report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
         prof.recorded_steps = ()
         prof.add_metadata_json(*report.metadata())
+        screen = report.screen(self._facts(report))
         written = []
-        for name, write in self._files(prof, report):
+        for name, write in self._files(prof, report, screen):
             path = self.folder / name.format(end)
             try:
                 write(path)
@@ -66,19 +68,41 @@ class Results:
                 self.say(f"could not write {path}: {error}")
             else:
                 written.append(path)
-        if not self.arguments.quiet:
-            self._show(self._table(report, self.arguments.limit, self._width()))
         if steps is not None and steps < self.arguments.active:
             wanted = f"{self.arguments.active} requested optimizer steps"
             self.say(f"the window has {steps} of {wanted}: {self._why_no_more(prof)}")
-        for cause, count in _core.profile_loss(prof.recording).items():
-            self.say(f"events lost: {count:,} {cause}")
-        for path in written:
-            self.say(f"wrote {path} ({size_of(path)})")
-        if not self.arguments.quiet:
-            for fact in report.facts():
-                self.say(fact)
-            self._hint(report, written, end)
+        if self.arguments.quiet:
+            for path in written:
+                self.say(f"wrote {path} ({size_of(path)})")
+            return
+        trace = self.folder / f"trace{end}.json.gz"
+        text = screen.text(
+            {
+                "wrote": self._written(written),
+                "trace": shlex.quote(_near(trace)) if trace in written else None,
+                "has_schedule": self.arguments.active > 0,
+                "has_stacks": self.arguments.stacks,
+            }
+        )
+        self._show(text.rstrip("\n"))
+        if self.arguments.limit:
+            self._show(self._table(report, self.arguments.limit, self._width()))
+
+    def _facts(self, report: _core.RunReport) -> dict[str, Any]:
+        """Collects what the engine cannot know: sources, compilations, collections, children."""
+        return {
+            "sources": read_sources(report.own_files()),
+            "compiled": compilations(),
+            "collections": (self.garbage.count, self.garbage.time_ns),
+            "children": self.children.not_recorded(),
+        }
+
+    def _written(self, paths: list[Path]) -> list[str]:
+        if not paths:
+            return []
+        sizes = sum(path.stat().st_size for path in paths)
+        names = ", ".join(path.name for path in paths)
+        return [f"wrote {_near(self.folder)} ({size_text(sizes)}): {names}"]
 
     def _why_no_more(self, prof: RunProfile) -> str:
         if not self.is_program_done:
@@ -96,25 +120,6 @@ class Results:
         except OSError:
             return None
 
-    def _hint(self, report: _core.RunReport, written: list[Path], end: str) -> None:
-        stacks = self.arguments.stacks
-        for hint in report.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks):
-            self._show(f"hint: {hint}")
-        trace = self.folder / f"trace{end}.json.gz"
-        if trace not in written:
-            return
-        if trace.stat().st_size >= _LARGE_TRACE and (ways := self._ways_to_record_less()):
-            self._show(f"hint: the trace is large: {ways}")
-        if stacks:
-            place = shlex.quote(str(trace))
-            command = f"mindprof table {place} --group-by stack:3"
-            self._show(f"hint: to see the lines that rows come from: {command}")
-
-    def _ways_to_record_less(self) -> str:
-        active = "" if self.arguments.active else "record only N optimizer steps with --active N"
-        calls = "leave out Python calls with --no-stacks" if self.arguments.stacks else ""
-        return ", or ".join(way for way in (active, calls) if way)
-
     def say(self, text: str) -> None:
         """Prints a line beside the program's own output."""
         self._show(f"mindprof: {text}")
@@ -125,7 +130,7 @@ class Results:
             print(text, file=self.terminal, flush=True)
 
     def _files(
-        self, prof: RunProfile, report: _core.RunReport
+        self, prof: RunProfile, report: _core.RunReport, screen: _core.RunScreen
     ) -> list[tuple[str, Callable[[Path], Any]]]:
         def write_table(path: Path) -> None:
             facts = "".join(f"{fact}\n" for fact in report.facts())
@@ -144,6 +149,7 @@ class Results:
 
         files: list[tuple[str, Callable[[Path], Any]]] = [
             ("trace{}.json.gz", prof.export_chrome_trace),
+            ("summary{}.json", lambda path: path.write_text(screen.json(), encoding="utf-8")),
             ("table{}.txt", write_table),
         ]
         if self.arguments.stacks:
@@ -180,9 +186,22 @@ def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:
 
 def size_of(path: Path) -> str:
     """Formats the size of a file."""
-    size = float(path.stat().st_size)
+    return size_text(path.stat().st_size)
+
+
+def size_text(bytes_: int) -> str:
+    """Formats a number of bytes."""
+    size = float(bytes_)
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def _near(path: Path) -> str:
+    """Returns a path relative to the current folder if it lies there, because it is shorter."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (OSError, ValueError):
+        return str(path)
