@@ -20,8 +20,20 @@ const SAMPLING_KEY: &str = "mindprof_sampling";
 
 /// Functions of libraries that only call another one, which is more telling.
 const PASSING_ON: [&str; 14] = [
-    "_wrapped_call_impl", "_call_impl", "wrapper", "_use_grad", "decorate_context", "inner", "_fn",
-    "wrapped", "_compile_wrapper", "compile_wrapper", "__call__", "__next__", "next", "_next_data",
+    "_wrapped_call_impl",
+    "_call_impl",
+    "wrapper",
+    "_use_grad",
+    "decorate_context",
+    "inner",
+    "_fn",
+    "wrapped",
+    "_compile_wrapper",
+    "compile_wrapper",
+    "__call__",
+    "__next__",
+    "next",
+    "_next_data",
 ];
 
 /// One of the user's functions, at the end of a path of calls.
@@ -43,6 +55,9 @@ pub struct CodePath {
     pub total: Nanos,
     /// What takes most of its own time, unless that is its own Python code.
     pub mostly: Option<Called>,
+    /// The part of its own time that operators take.
+    #[serde(rename = "operators_us", serialize_with = "micros")]
+    pub operators: Nanos,
 }
 
 /// The paths of the user's functions on some threads, callers before the functions that they call.
@@ -59,7 +74,12 @@ pub struct CodePaths {
 impl CodePaths {
     /// Finds the paths of the main thread and of the backward work that it waits for.
     pub fn of_main(analysis: &Analysis, work: &Work, own: &OwnCode, sources: &SourceFiles) -> Self {
-        Self::build(analysis, &Charges::build(analysis, work, Threads::Main), own, sources)
+        Self::build(
+            analysis,
+            &Charges::build(analysis, work, Threads::Main),
+            own,
+            sources,
+        )
     }
 
     /// Finds the paths of all other threads and processes.
@@ -69,28 +89,32 @@ impl CodePaths {
         own: &OwnCode,
         sources: &SourceFiles,
     ) -> Self {
-        Self::build(analysis, &Charges::build(analysis, work, Threads::Others), own, sources)
+        Self::build(
+            analysis,
+            &Charges::build(analysis, work, Threads::Others),
+            own,
+            sources,
+        )
     }
 
     /// Returns the position of the path with the most own time, if there is one.
     pub fn hottest(&self) -> Option<usize> {
         let paths = self.paths.iter().enumerate();
         let hottest = paths.max_by_key(|(index, path)| (path.own, std::cmp::Reverse(*index)));
-        hottest.filter(|(_, path)| path.own > Nanos::ZERO).map(|(index, _)| index)
+        hottest
+            .filter(|(_, path)| path.own > Nanos::ZERO)
+            .map(|(index, _)| index)
     }
 
     /// Returns the position of the caller of a path, if that is one of the user's functions too.
     pub fn caller(&self, path: usize) -> Option<usize> {
         let depth = self.paths[path].depth;
-        (0..path).rev().find(|&earlier| self.paths[earlier].depth < depth)
+        (0..path)
+            .rev()
+            .find(|&earlier| self.paths[earlier].depth < depth)
     }
 
-    fn build(
-        analysis: &Analysis,
-        charges: &Charges,
-        own: &OwnCode,
-        sources: &SourceFiles,
-    ) -> Self {
+    fn build(analysis: &Analysis, charges: &Charges, own: &OwnCode, sources: &SourceFiles) -> Self {
         let mut tree = PathTree::new(analysis, sources);
         tree.add_nodes(analysis, charges, own);
         tree.add_costs(charges);
@@ -240,7 +264,10 @@ impl<'a> PathTree<'a> {
         while let Some((index, depth)) = open.pop() {
             open.extend(callees[index].iter().map(|&callee| (callee, depth + 1)));
             let sum = &self.sums[index];
-            let hottest = sum.lines.iter().max_by_key(|&(line, time)| (time, std::cmp::Reverse(line)));
+            let hottest = sum
+                .lines
+                .iter()
+                .max_by_key(|&(line, time)| (time, std::cmp::Reverse(line)));
             paths.push(CodePath {
                 depth,
                 file: sum.file.into(),
@@ -249,6 +276,7 @@ impl<'a> PathTree<'a> {
                 own: sum.own,
                 total: sum.total,
                 mostly: mostly(analysis, sum),
+                operators: Nanos(sum.operators.values().map(|time| time.0).sum()),
             });
         }
         CodePaths {

@@ -43,8 +43,11 @@ impl MemoryGrowth {
         steps.sort_by_key(|step| step.start);
         let counted = &steps[UNCOUNTED..steps.len() - UNCOUNTED];
         let profile = analysis.profile();
-        let places: Vec<Option<Place<'_>>> =
-            profile.strings().iter().map(|text| own.place(text)).collect();
+        let places: Vec<Option<Place<'_>>> = profile
+            .strings()
+            .iter()
+            .map(|text| own.place(text))
+            .collect();
         let mut kept = vec![0_u64; counted.len()];
         let mut by_frame: FxHashMap<StringId, u64> = FxHashMap::default();
         let mut by_operator: FxHashMap<StringId, u64> = FxHashMap::default();

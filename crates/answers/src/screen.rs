@@ -151,9 +151,10 @@ impl Screen {
     /// Returns the screen as JSON. Times are microseconds.
     pub fn json(&self) -> String {
         let report = &self.report;
-        let imports = report.imports.iter().map(|import| {
-            json!({"module": import.module, "time_us": microseconds(import.time)})
-        });
+        let imports = report
+            .imports
+            .iter()
+            .map(|import| json!({"module": import.module, "time_us": microseconds(import.time)}));
         let (collections, collecting) = self.facts.collections;
         json!({
             "recorded_us": microseconds(report.recorded),

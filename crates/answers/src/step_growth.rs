@@ -61,8 +61,8 @@ pub(crate) fn growths(
         blamed.push(frame);
         let parent = analysis.tree().parent(id);
         let around = parent.and_then(|parent| blamed[parent.index()]);
-        let is_outermost = parent
-            .is_none_or(|parent| profile.event(parent).category != Category::Operator);
+        let is_outermost =
+            parent.is_none_or(|parent| profile.event(parent).category != Category::Operator);
         windows.overlaps(event.start, event.end(), |bucket, time| {
             // The time of a child is no self time of its parent.
             if let Some(around) = around {
@@ -102,7 +102,9 @@ impl Windows {
     fn new(slow: &[Step], usual: &[Step]) -> Self {
         let slow_ones = slow.iter().enumerate();
         let slow_ones = slow_ones.map(|(bucket, step)| (step.start, step.end(), bucket));
-        let others = usual.iter().map(|step| (step.start, step.end(), slow.len()));
+        let others = usual
+            .iter()
+            .map(|step| (step.start, step.end(), slow.len()));
         let mut sorted: Vec<_> = slow_ones.chain(others).collect();
         sorted.sort_unstable();
         Self { sorted }
@@ -130,11 +132,19 @@ struct Blame<'a> {
 impl<'a> Blame<'a> {
     fn build(analysis: &'a Analysis, own: &OwnCode) -> Self {
         let profile = analysis.profile();
-        let places: Vec<_> = profile.strings().iter().map(|text| own.place(text)).collect();
+        let places: Vec<_> = profile
+            .strings()
+            .iter()
+            .map(|text| own.place(text))
+            .collect();
         let mut by_stack: Vec<Option<StringId>> = vec![None];
         for (caller, frame) in profile.stacks().nodes() {
             let is_own = places[frame.index()].is_some();
-            by_stack.push(if is_own { Some(frame) } else { by_stack[caller.index()] });
+            by_stack.push(if is_own {
+                Some(frame)
+            } else {
+                by_stack[caller.index()]
+            });
         }
         Self { places, by_stack }
     }
@@ -161,7 +171,9 @@ impl<'a> Blame<'a> {
                 (*most, *line) = (time, place.line);
             }
         }
-        let grown = functions.into_iter().max_by_key(|&(key, (sum, ..))| (sum, key));
+        let grown = functions
+            .into_iter()
+            .max_by_key(|&(key, (sum, ..))| (sum, key));
         let ((file, function), (sum, _, line)) = grown.filter(|(_, (sum, ..))| *sum > 0)?;
         Some(GrownFunction {
             file: file.into(),

@@ -315,8 +315,17 @@ enum NameKind {
 
 /// The beginnings of the names of collectives: kernels, and ranges and operators of the CPU.
 const COMMUNICATION: [&str; 11] = [
-    "ncclDevKernel", "ncclKernel", "nccl:", "gloo:", "mpi:", "ucc:", "xccl:", "hccl:", "rccl",
-    "c10d::", "_c10d_functional::",
+    "ncclDevKernel",
+    "ncclKernel",
+    "nccl:",
+    "gloo:",
+    "mpi:",
+    "ucc:",
+    "xccl:",
+    "hccl:",
+    "rccl",
+    "c10d::",
+    "_c10d_functional::",
 ];
 
 /// The beginnings of the names of ranges in which a loop gets its next batch.

@@ -92,8 +92,8 @@ impl StepTimes {
         let steps = Steps::build(profile);
         let first = steps.first_of_marks();
         let known = &steps.complete()[usize::from(first.is_some())..];
-        let has_python = (profile.events().iter())
-            .any(|event| event.category == Category::PythonFunction);
+        let has_python =
+            (profile.events().iter()).any(|event| event.category == Category::PythonFunction);
         let Some(loop_thread) = loop_thread(profile).filter(|_| !known.is_empty()) else {
             return Self {
                 has_python,
@@ -139,8 +139,7 @@ pub(crate) fn loop_thread(profile: &Profile) -> Option<ThreadId> {
             .collect();
         let is_range = |category| category == Category::Annotation;
         let mut events = profile.events().iter();
-        let range =
-            events.find(|event| is_step[event.name.index()] && is_range(event.category));
+        let range = events.find(|event| is_step[event.name.index()] && is_range(event.category));
         if let Some(event) = range {
             return Some(event.thread);
         }
@@ -235,13 +234,22 @@ mod tests {
     #[test]
     fn a_slow_step_is_explained_by_what_grew() {
         let times = drawn(&[10, 10, 11, 10, 10, 40, 10]);
-        assert_eq!((times.p50, times.p90, times.max), (Nanos(10), Nanos(40), Nanos(40)));
+        assert_eq!(
+            (times.p50, times.p90, times.max),
+            (Nanos(10), Nanos(40), Nanos(40))
+        );
         assert_eq!(times.slow_count, 1);
         let slow = &times.slow[0];
         assert_eq!((slow.step.number, slow.excess), (5, Nanos(30)));
-        assert_eq!((slow.class, slow.class_excess), (StepClass::Python, Nanos(30)));
+        assert_eq!(
+            (slow.class, slow.class_excess),
+            (StepClass::Python, Nanos(30))
+        );
         let function = slow.growth.function.as_ref().unwrap();
-        assert_eq!((function.file.as_str(), function.function.as_str()), ("train.py", "save"));
+        assert_eq!(
+            (function.file.as_str(), function.function.as_str()),
+            ("train.py", "save")
+        );
         assert_eq!(function.time, Nanos(30));
     }
 

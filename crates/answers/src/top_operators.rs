@@ -91,7 +91,11 @@ impl TopOperators {
         let mut by_stack: Vec<Option<StringId>> = vec![None];
         for (caller, frame) in profile.stacks().nodes() {
             let is_own = places[frame.index()].is_some();
-            by_stack.push(if is_own { Some(frame) } else { by_stack[caller.index()] });
+            by_stack.push(if is_own {
+                Some(frame)
+            } else {
+                by_stack[caller.index()]
+            });
         }
         let mut sums: FxHashMap<StringId, Sum> = FxHashMap::default();
         let mut floats: FxHashMap<DType, Nanos> = FxHashMap::default();
@@ -119,7 +123,9 @@ impl TopOperators {
             if is_float(dtype) {
                 add(&mut floats, dtype, time);
             }
-            if dtype == DType::F64 && let Some(frame) = frame {
+            if dtype == DType::F64
+                && let Some(frame) = frame
+            {
                 first_double = first_double.or(Some(frame));
                 add(&mut doubles, frame, time);
             }
@@ -160,7 +166,9 @@ fn add<K: std::hash::Hash + Eq>(sums: &mut FxHashMap<K, Nanos>, key: K, time: Na
 }
 
 fn largest<K: Copy + Ord>(sums: &FxHashMap<K, Nanos>) -> Option<K> {
-    let largest = sums.iter().max_by_key(|&(&key, &time)| (time, std::cmp::Reverse(key)));
+    let largest = sums
+        .iter()
+        .max_by_key(|&(&key, &time)| (time, std::cmp::Reverse(key)));
     largest.map(|(&key, _)| key)
 }
 

@@ -3,14 +3,19 @@
 //! The launcher, written in Python, passes the times that it noted; the engine draws the
 //! conclusions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use mindprof_analyze::{Cut, Folded, PATH_LEVELS, SLIM_KEY, StackMetric, slim};
 use mindprof_answers::{
-    Compiled, OwnCode, RUN_KEY, RunMarks, RunReport as Report, Screen as Contents, ScreenFacts,
-    SideRanges, SourceFile, SourceFiles, SourceFunction, Span, Work, WorkersStart,
+    Compiled, OwnCode, Pictures, RUN_KEY, RunMarks, RunReport as Report, Screen as Contents,
+    ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Span, Work, WorkersStart,
+    last_window,
 };
+use mindprof_formats::write_folded_paths;
 use mindprof_model::{Nanos, Place};
-use mindprof_report::{RunOptions, ScreenEnd, run_facts, run_hints, screen_text};
+use mindprof_report::{RunOptions, ScreenEnd, draw_flamegraph, run_facts, run_hints, screen_text};
+use mindprof_trace::{slim_metadata, write_file};
 use pyo3::prelude::*;
 
 use crate::analyzed::Analyzed;
@@ -19,6 +24,9 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::from_dict::from_dict;
 use crate::profile::Profile;
+
+/// Paths with less than this fraction of the time are not written.
+const PATH_PARTS: u64 = 10_000;
 
 /// Begin and end of a span, in nanoseconds since the Unix epoch.
 type UnixSpan = (u64, u64);
@@ -88,20 +96,26 @@ from_dict! {
 impl Facts {
     fn into_engine(self) -> ScreenFacts {
         let function = |(first, last, name)| SourceFunction { first, last, name };
-        let sources = self.sources.into_iter().map(|(file, functions, lines)| SourceFile {
-            file,
-            functions: functions.into_iter().map(function).collect(),
-            lines,
-        });
+        let sources = self
+            .sources
+            .into_iter()
+            .map(|(file, functions, lines)| SourceFile {
+                file,
+                functions: functions.into_iter().map(function).collect(),
+                lines,
+            });
         let compiled = self.compiled.into_iter();
-        let compiled = compiled.map(|(function, file, line, times, nanoseconds, reason)| Compiled {
-            function,
-            file,
-            line,
-            times,
-            time: Nanos(nanoseconds),
-            reason,
-        });
+        let compiled =
+            compiled.map(
+                |(function, file, line, times, nanoseconds, reason)| Compiled {
+                    function,
+                    file,
+                    line,
+                    times,
+                    time: Nanos(nanoseconds),
+                    reason,
+                },
+            );
         ScreenFacts {
             sources: SourceFiles::new(sources.collect()),
             compiled: compiled.collect(),
@@ -117,6 +131,8 @@ from_dict! {
     pub(crate) struct End {
         /// What was written where, a line each.
         wrote: Vec<String>,
+        /// The program and its arguments, quoted for a shell.
+        program: String,
         /// The trace, quoted for a shell.
         trace: Option<String>,
         has_schedule: bool,
@@ -137,6 +153,7 @@ impl RunScreen {
     fn text(&self, end: End) -> String {
         let end = ScreenEnd {
             wrote: end.wrote,
+            program: end.program,
             trace: end.trace,
             has_schedule: end.has_schedule,
             has_stacks: end.has_stacks,
@@ -157,6 +174,34 @@ pub(crate) struct RunReport {
     side: SideRanges,
     analyzed: Arc<Analyzed>,
     group_by: mindprof_analyze::GroupBy,
+}
+
+/// Returns the last part of a recording that has at most `most` events and memory records, and the
+/// metadata that tells what was cut; `None` if all of it fits.
+#[pyfunction]
+pub(crate) fn last_part(
+    py: Python<'_>,
+    profile: PyRef<'_, Profile>,
+    most: usize,
+) -> PyResult<Option<(Profile, &'static str, String)>> {
+    let profile = &*profile;
+    py.enter(move || {
+        let whole = profile.analyzed().analysis.profile();
+        let part = last_window(whole, most).map(|window| {
+            let cut = Cut {
+                window: Some(window),
+                ..Cut::default()
+            };
+            let slimmed = slim(whole, &cut);
+            let json = slim_metadata(&slimmed.report);
+            (
+                Profile::from_analyzed(Analyzed::new(slimmed.profile)),
+                SLIM_KEY,
+                json,
+            )
+        });
+        Ok::<_, Error>(part)
+    })
 }
 
 /// Analyzes the recording of one window of a run.
@@ -212,9 +257,33 @@ impl RunReport {
             let profile = self.analyzed.analysis.profile();
             let own = OwnCode::of(profile.metadata(), &[]);
             let frames = profile.strings().iter().filter_map(Place::parse);
-            let files = frames.map(|place| place.file).filter(|file| own.contains(file));
+            let files = frames
+                .map(|place| place.file)
+                .filter(|file| own.contains(file));
             let files: std::collections::BTreeSet<&str> = files.collect();
             Ok::<_, Error>(files.into_iter().map(str::to_owned).collect())
+        })
+    }
+
+    /// Writes the call paths of the program's work to a file, one line each.
+    fn write_stacks(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.enter(|| {
+            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            // As in the flame graph, paths that are too short to be seen count at their callers.
+            let work = work.cut(PATH_LEVELS, Nanos(work.total().0 / PATH_PARTS));
+            write_file(&path, |out| write_folded_paths(&work, out).map(drop))
+        })
+    }
+
+    /// Draws the program's work as a flame graph into a file.
+    fn write_flamegraph(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.enter(|| {
+            let metric = StackMetric::SelfCpuTime;
+            let folded = Folded::build(&self.analyzed.analysis, metric);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            let profile = self.analyzed.analysis.profile();
+            write_file(&path, |out| draw_flamegraph(&work, profile, metric, out))
         })
     }
 

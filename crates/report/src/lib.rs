@@ -45,7 +45,7 @@ mod visible;
 
 pub use diff::{DiffLayout, diff_text};
 pub use error::{Error, Result};
-pub use flamegraph::{write_flamegraph, write_flamegraph_file};
+pub use flamegraph::{draw_flamegraph, write_flamegraph, write_flamegraph_file};
 pub use functions::{CodeLayout, called_text, functions_text, lines_text};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};

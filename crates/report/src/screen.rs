@@ -1,11 +1,11 @@
 //! The first screen of `mindprof run` in words: at most 25 lines of 80 columns.
 
-use mindprof_answers::{CodePath, CodePaths, CodePlace, Compiled, Screen};
+use mindprof_answers::{CodePath, CodePaths, CodePlace, Compiled, Screen, TopOperator};
 use mindprof_formats::counted;
 use mindprof_model::{Nanos, Place};
 
 use crate::functions::called_text;
-use crate::grid::{Align, cut, grid, push_wrapped};
+use crate::grid::{Align, characters, cut, dense_grid, push_wrapped};
 use crate::number::memory_text;
 use crate::run::imports_text;
 use crate::steps::{percent, short_time, slow_text, split_text};
@@ -33,11 +33,17 @@ const VERDICT: u64 = 30;
 const PASSED_ON: u64 = 95;
 const PASSING: u64 = 5;
 
+/// The largest widths of what a function mostly calls, and of the name of an operator.
+const MOSTLY: usize = 24;
+const NAME: usize = 22;
+
 /// What the launcher adds at the end of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct ScreenEnd {
     /// What was written where.
     pub wrote: Vec<String>,
+    /// The program and its arguments, quoted for a shell.
+    pub program: String,
     /// The trace, quoted for a shell, if it was written.
     pub trace: Option<String>,
     /// Whether only some optimizer steps were recorded.
@@ -49,7 +55,11 @@ pub struct ScreenEnd {
 /// Returns the first screen.
 pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
     let mut top = String::new();
-    push_wrapped(&mut top, &verdict(screen), Some(WIDTH));
+    push_wrapped(
+        &mut top,
+        &format!("mindprof: {}", verdict(screen)),
+        Some(WIDTH),
+    );
     if let Some(line) = code_line(screen) {
         top.push_str(&cut(&line, Some(WIDTH)));
         top.push('\n');
@@ -68,18 +78,24 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
     }
     push_wrapped(&mut bottom, &next(screen, end), None);
     let operators = operator_rows(screen);
-    let taken = lines(&top) + lines(&bottom) + 2;
-    let operators_take = if operators.is_empty() { 0 } else { operators.len() + 3 };
-    let left = LINES.saturating_sub(taken + operators_take + 2);
-    let functions = function_rows(&screen.paths, left.clamp(2, FUNCTIONS));
+    // The blank lines and headers of both lists count too.
+    let taken = lines(&top) + lines(&bottom) + 3;
+    let taken = taken
+        + if operators.is_empty() {
+            0
+        } else {
+            operators.len() + 2
+        };
+    let left = LINES.saturating_sub(taken);
+    let functions = function_rows(&screen.paths, left.clamp(3, FUNCTIONS));
     let mut text = top;
     if !functions.is_empty() {
         text.push('\n');
-        text.push_str(&grid(&FUNCTION_COLUMNS, &functions));
+        text.push_str(&dense_grid(&FUNCTION_COLUMNS, &functions));
     }
     if !operators.is_empty() {
         text.push('\n');
-        text.push_str(&grid(&OPERATOR_COLUMNS, &operators));
+        text.push_str(&dense_grid(&OPERATOR_COLUMNS, &operators));
     }
     text.push('\n');
     text.push_str(&bottom);
@@ -108,18 +124,23 @@ fn lines(text: &str) -> usize {
 /// Returns the one sentence that tells what takes most of the time, and where.
 fn verdict(screen: &Screen) -> String {
     let rest = screen.report.rest;
-    if let Some(compiled) = screen.facts.compiled.first()
-        && is_share(screen.compile_time(), rest, VERDICT)
+    if let Some(compiled) = screen
+        .facts
+        .compiled
+        .first()
+        .filter(|_| is_compiling(screen))
     {
         let share = percent(screen.compile_time(), rest);
-        return format!("{share} of the time is compilation: {}", compiled_text(compiled));
+        return format!(
+            "{share} of the time is compilation: {}",
+            compiled_text(compiled)
+        );
     }
     if let Some(worker) = &screen.elsewhere {
         let share = percent(screen.data_wait(), rest);
-        let theirs = percent(worker.own, worker.of);
         return format!(
-            "{share} of the time the loop waits for its data loader workers, which spend {theirs} \
-             of their time in {} ({}:{})",
+            "{share} of the time the loop waits for its data loader workers, which spend most of \
+             theirs in {} ({}:{})",
             worker.function, worker.file, worker.line
         );
     }
@@ -131,7 +152,10 @@ fn verdict(screen: &Screen) -> String {
                 short_time(operator.called.time),
                 counted(operator.calls, "call")
             ),
-            None => format!("recorded {} without operators or functions of yours", short_time(rest)),
+            None => format!(
+                "recorded {} without operators or functions of yours",
+                short_time(rest)
+            ),
         };
     };
     let path = &screen.paths.paths[index];
@@ -139,9 +163,13 @@ fn verdict(screen: &Screen) -> String {
     let mut text = format!("{share} of the time is spent in {}", place_text(path));
     text += &match &path.mostly {
         Some(called) => format!(", mostly in {}", callee_text(&called.name)),
+        None if path.operators.0 * 2 >= path.own.0 => ", spread over many operators".into(),
         None => ", mostly in its own Python code".into(),
     };
-    let caller = screen.paths.caller(index).map(|caller| &screen.paths.paths[caller]);
+    let caller = screen
+        .paths
+        .caller(index)
+        .map(|caller| &screen.paths.paths[caller]);
     if let Some(caller) = caller.filter(|caller| !is_passing_on(caller, screen.paths.total)) {
         text += &format!(", called by {}", place_text(caller));
     }
@@ -150,6 +178,9 @@ fn verdict(screen: &Screen) -> String {
 
 /// Returns the source of the line that the verdict names.
 fn code_line(screen: &Screen) -> Option<String> {
+    if is_compiling(screen) {
+        return None;
+    }
     let (file, line) = match &screen.elsewhere {
         Some(worker) => (&worker.file, worker.line),
         None => {
@@ -159,6 +190,11 @@ fn code_line(screen: &Screen) -> Option<String> {
     };
     let text = screen.facts.sources.line(file, line)?;
     Some(format!("  {line} | {}", visible(text)))
+}
+
+/// Returns whether compilation takes so much of the time that it is the verdict.
+fn is_compiling(screen: &Screen) -> bool {
+    is_share(screen.compile_time(), screen.report.rest, VERDICT)
 }
 
 fn steps(screen: &Screen) -> Option<String> {
@@ -174,7 +210,11 @@ fn steps(screen: &Screen) -> Option<String> {
         short_time(times.p99),
         split_text(&times.split, times.has_python)
     );
-    if let Some(slow) = times.slow.first() {
+    if let Some(slow) = times
+        .slow
+        .first()
+        .filter(|_| is_slow_much(screen) && !is_compiling(screen))
+    {
         let slow = slow_text(slow, times.has_python);
         let count = counted(times.slow_count as u64, "slow step");
         text += &format!("; {count}, the slowest: {slow}");
@@ -187,19 +227,14 @@ fn facts(screen: &Screen) -> Vec<String> {
     let (report, rest) = (&screen.report, screen.report.rest);
     let mut facts = Vec::new();
     if screen.lost > 0 {
-        facts.push(format!(
-            "{} events were lost because the budget was full: times are too low",
-            screen.lost
-        ));
+        facts.push("the budget was full: what came later is in none of these times".into());
     }
     let compiling = screen.compile_time();
-    if let Some(compiled) = screen.facts.compiled.first()
-        && (is_share(compiling, rest, LEAST) || compiled.times > 1)
-        && !is_share(compiling, rest, VERDICT)
-    {
-        facts.push(compilations_text(screen, compiled));
-    } else if is_share(compiling, rest, VERDICT) && screen.facts.compiled.len() > 1 {
-        facts.push(compilations_text(screen, &screen.facts.compiled[0]));
+    if let Some(compiled) = screen.facts.compiled.first() {
+        let is_told = is_compiling(screen) && screen.facts.compiled.len() == 1;
+        if !is_told && (is_share(compiling, rest, LEAST) || compiled.times > 1) {
+            facts.push(compilations_text(screen, compiled));
+        }
     }
     if let Some(growth) = &screen.growth {
         let bytes = memory_text(growth.bytes_per_step as i64);
@@ -219,13 +254,19 @@ fn facts(screen: &Screen) -> Vec<String> {
         if let Some(place) = &wide.first {
             text += &format!(", first in {}", named_place(screen, place));
         }
-        if let Some(place) = wide.most.as_ref().filter(|place| Some(*place) != wide.first.as_ref()) {
+        if let Some(place) = wide
+            .most
+            .as_ref()
+            .filter(|place| Some(*place) != wide.first.as_ref())
+        {
             text += &format!(", most in {}", named_place(screen, place));
         }
         facts.push(text);
     }
     let waited = screen.data_wait();
-    if screen.elsewhere.is_none() && is_share(waited, rest, FACT) && !report.is_over_budget {
+    // The classes of the steps tell the waits in them.
+    let is_told = screen.elsewhere.is_some() || !screen.steps.steps.is_empty();
+    if !is_told && is_share(waited, rest, FACT) && !report.is_over_budget {
         facts.push(format!(
             "waited {} for data: {} of the time",
             short_time(waited),
@@ -241,16 +282,21 @@ fn facts(screen: &Screen) -> Vec<String> {
         ));
     }
     if !screen.facts.children.is_empty() {
-        facts.push(format!("not recorded: {}", screen.facts.children.join(", ")));
+        facts.push(format!(
+            "not recorded: {}",
+            screen.facts.children.join(", ")
+        ));
     }
     if let Some(samples) = screen.samples.filter(|&samples| samples > 0) {
         // Two standard errors of a share of one half, the least certain one.
         let error = 100.0 / (samples as f64).sqrt();
-        facts.push(format!("Python code was sampled {samples} times: shares are within {error:.1} points"));
+        facts.push(format!(
+            "Python code was sampled {samples} times: shares are within {error:.1} points"
+        ));
     }
     if is_share(report.import_time(), report.recorded, FACT) {
         let imports = imports_text(&report.imports);
-        facts.push(format!("imports took {imports}, which no share here includes"));
+        facts.push(format!("imports, in none of these shares: {imports}"));
     }
     facts
 }
@@ -260,7 +306,10 @@ fn compilations_text(screen: &Screen, compiled: &Compiled) -> String {
     let time = short_time(screen.compile_time());
     let all = counted(times, "time");
     if screen.facts.compiled.len() == 1 && times == 1 {
-        return format!("compiled once, {time}: {} ({}:{})", compiled.function, compiled.file, compiled.line);
+        return format!(
+            "compiled once, {time}: {} ({}:{})",
+            compiled.function, compiled.file, compiled.line
+        );
     }
     format!("compiled {all}, {time}: {}", compiled_text(compiled))
 }
@@ -272,7 +321,12 @@ fn compiled_text(compiled: &Compiled) -> String {
     };
     let reason = compiled.reason.as_deref();
     let reason = reason.map_or_else(String::new, |reason| format!(", because {reason}"));
-    let Compiled { function, file, line, .. } = compiled;
+    let Compiled {
+        function,
+        file,
+        line,
+        ..
+    } = compiled;
     format!("{function} ({file}:{line}){times}{reason}")
 }
 
@@ -283,6 +337,9 @@ fn next(screen: &Screen, end: &ScreenEnd) -> String {
     };
     if screen.lost > 0 && !end.has_schedule {
         return "next: mindprof run --wait 2 --active 5 ... records only five steps".into();
+    }
+    if is_compiling(screen) {
+        return format!("next: TORCH_LOGS=recompiles python {}", end.program);
     }
     if screen.growth.is_some() {
         return format!("next: mindprof memory {trace}");
@@ -300,7 +357,9 @@ fn next(screen: &Screen, end: &ScreenEnd) -> String {
 fn is_slow_much(screen: &Screen) -> bool {
     let steps = &screen.steps;
     let slow = steps.steps.iter().filter(|time| time.is_slow);
-    let excess: u64 = slow.map(|time| time.step.duration.0.saturating_sub(steps.p50.0)).sum();
+    let excess: u64 = slow
+        .map(|time| time.step.duration.0.saturating_sub(steps.p50.0))
+        .sum();
     excess * 10 >= steps.split.total().0
 }
 
@@ -328,24 +387,45 @@ fn function_rows(paths: &CodePaths, limit: usize) -> Vec<Vec<String>> {
         Some(&beyond) => Nanos(beyond.0 + 1),
         None => totals.last().copied().unwrap_or(Nanos(u64::MAX)),
     };
+    let shown = |path: &&CodePath| path.total >= least && !is_passing_on(path, total);
+    let mostly = |path: &CodePath| {
+        let called = path
+            .mostly
+            .as_ref()
+            .filter(|_| is_share(path.own, total, LEAST));
+        called.map_or_else(String::new, |called| {
+            cut(&callee_text(&called.name), Some(MOSTLY))
+        })
+    };
+    let widest = paths
+        .paths
+        .iter()
+        .filter(shown)
+        .map(|path| characters(&mostly(path)))
+        .max();
+    let room = WIDTH - 15 - widest.unwrap_or(0).max(6);
     let mut around: Vec<usize> = Vec::new();
     let mut rows = Vec::new();
     for path in &paths.paths {
         while around.last().is_some_and(|&depth| depth >= path.depth) {
             around.pop();
         }
-        if path.total < least || is_passing_on(path, total) {
+        if !shown(&path) {
             continue;
         }
         let indent = "  ".repeat(around.len());
         around.push(path.depth);
-        let mostly = path.mostly.as_ref().filter(|_| is_share(path.own, total, LEAST));
-        let mostly = mostly.map_or_else(String::new, |called| callee_text(&called.name));
+        let place = fitted(
+            &path.function,
+            &path.file,
+            path.line,
+            room - indent.len().min(20),
+        );
         rows.push(vec![
             percent(path.total, total),
             percent(path.own, total),
-            cut(&format!("{indent}{}", place_text(path)), Some(42)),
-            cut(&mostly, Some(21)),
+            format!("{indent}{place}"),
+            mostly(path),
         ]);
     }
     rows
@@ -354,37 +434,75 @@ fn function_rows(paths: &CodePaths, limit: usize) -> Vec<Vec<String>> {
 fn operator_rows(screen: &Screen) -> Vec<Vec<String>> {
     let total = screen.paths.total;
     let operators = screen.operators.iter().take(OPERATORS);
-    let operators = operators.filter(|one| is_share(one.called.time, total, LEAST));
-    operators
-        .map(|operator| {
-            let place = operator.place.as_ref();
-            vec![
-                percent(operator.called.time, total),
-                operator.calls.to_string(),
-                cut(&called_text(&operator.called.name), Some(26)),
-                cut(&place.map_or_else(String::new, |place| named_place(screen, place)), Some(26)),
-                cut(operator.dtype.unwrap_or(""), Some(8)),
-            ]
-        })
-        .collect()
+    let operators: Vec<&TopOperator> = operators
+        .filter(|one| is_share(one.called.time, total, LEAST))
+        .collect();
+    let name = |one: &TopOperator| cut(&called_text(&one.called.name), Some(NAME));
+    let widest = operators.iter().map(|one| characters(&name(one))).max();
+    let room = WIDTH - 28 - widest.unwrap_or(0).max(8);
+    let row = |operator: &&TopOperator| {
+        let place = operator.place.as_ref().map_or_else(String::new, |place| {
+            fitted(function_name(screen, place), &place.file, place.line, room)
+        });
+        vec![
+            percent(operator.called.time, total),
+            operator.calls.to_string(),
+            name(operator),
+            place,
+            cut(operator.dtype.unwrap_or(""), Some(8)),
+        ]
+    };
+    operators.iter().map(row).collect()
 }
 
 fn place_text(path: &CodePath) -> String {
     format!("{} ({}:{})", path.function, path.file, path.line)
 }
 
-/// Returns a place with the name of its function, qualified if the source is known.
+/// Returns a place with the name of its function.
 fn named_place(screen: &Screen, place: &CodePlace) -> String {
+    format!(
+        "{} ({}:{})",
+        function_name(screen, place),
+        place.file,
+        place.line
+    )
+}
+
+/// Returns the name of the function that a place is in, qualified if the source is known.
+fn function_name<'a>(screen: &'a Screen, place: &'a CodePlace) -> &'a str {
     let found = screen.facts.sources.function(&place.file, place.line);
-    let function = found.map_or(place.function.as_str(), |function| function.name.as_str());
-    format!("{function} ({}:{})", place.file, place.line)
+    found.map_or(place.function.as_str(), |function| function.name.as_str())
+}
+
+/// Returns a place in at most `limit` characters. The folders go first, then the end of the
+/// function's name, then the beginning of the file's; the line stays.
+fn fitted(function: &str, file: &str, line: u32, limit: usize) -> String {
+    let whole = format!("{function} ({file}:{line})");
+    if characters(&whole) <= limit {
+        return visible(&whole).into_owned();
+    }
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let place = format!("({name}:{line})");
+    let left = limit.saturating_sub(characters(&place) + 1);
+    let text = if left >= characters(function).min(8) {
+        format!("{} {place}", cut(function, Some(left)))
+    } else {
+        let kept = limit.saturating_sub(characters(function).min(12) + 5);
+        let skipped = characters(&place).saturating_sub(kept);
+        let rest: String = place.chars().skip(skipped).collect();
+        format!("{} (...{rest}", cut(function, Some(12)))
+    };
+    visible(&text).into_owned()
 }
 
 /// Returns the name of an operator, of a library's function or of a module, without its path:
 /// `adam.step` for `torch/optim/adam.py(147): step`.
 fn callee_text(name: &str) -> String {
     if let Some(module) = name.strip_prefix("nn.Module: ") {
-        let base = module.rsplit_once('_').filter(|(_, number)| number.parse::<u32>().is_ok());
+        let base = module
+            .rsplit_once('_')
+            .filter(|(_, number)| number.parse::<u32>().is_ok());
         return base.map_or(module, |(base, _)| base).into();
     }
     let Some(place) = Place::parse(name) else {

@@ -21,7 +21,10 @@ pub struct StepsLayout {
 pub fn steps_text(times: &StepTimes, layout: StepsLayout) -> String {
     let mut text = String::new();
     if times.steps.is_empty() {
-        push_line(&mut text, "No complete steps: record with `prof.step()` or `mindprof run`");
+        push_line(
+            &mut text,
+            "No complete steps: record with `prof.step()` or `mindprof run`",
+        );
         return text;
     }
     let line = format!(
@@ -72,9 +75,9 @@ pub(crate) fn split_text(split: &StepSplit, has_python: bool) -> String {
         .filter(|(_, time)| time.0 * 100 >= total.0 && time.0 > 0)
         .collect();
     classes.sort_by_key(|&(class, time)| (std::cmp::Reverse(time), class));
-    let classes = classes.into_iter().map(|(class, time)| {
-        format!("{} {}", class_text(class, has_python), percent(time, total))
-    });
+    let classes = classes
+        .into_iter()
+        .map(|(class, time)| format!("{} {}", class_text(class, has_python), percent(time, total)));
     classes.collect::<Vec<_>>().join(", ")
 }
 
@@ -83,7 +86,10 @@ pub(crate) fn slow_text(slow: &SlowStep, has_python: bool) -> String {
     let class = class_text(slow.class, has_python);
     let mut text = format!("{class} +{}", short_time(slow.class_excess));
     if let Some(function) = &slow.growth.function {
-        text += &format!(", in {} ({}:{})", function.function, function.file, function.line);
+        text += &format!(
+            ", in {} ({}:{})",
+            function.function, function.file, function.line
+        );
     }
     let operator = slow.growth.operator.as_ref();
     if let Some(operator) = operator.filter(|operator| operator.time.0 * 2 >= slow.excess.0) {
@@ -152,14 +158,22 @@ fn push_list(text: &mut String, times: &StepTimes, layout: StepsLayout) {
         .map(|(class, _)| class)
         .collect();
     let mut columns = vec![("Step", Align::Right), ("Time", Align::Right)];
-    columns.extend(shown.iter().map(|&class| (class_text(class, times.has_python), Align::Right)));
+    columns.extend(
+        shown
+            .iter()
+            .map(|&class| (class_text(class, times.has_python), Align::Right)),
+    );
     columns.push(("", Align::Left));
     let rows: Vec<Vec<String>> = (times.steps.iter().take(layout.rows))
         .map(|time| {
             let mut cells = vec![time.step.number.to_string(), short_time(time.step.duration)];
             let classes = shown.iter();
             cells.extend(classes.map(|&class| percent(time.split.time(class), time.step.duration)));
-            cells.push(if time.is_slow { "slow".into() } else { String::new() });
+            cells.push(if time.is_slow {
+                "slow".into()
+            } else {
+                String::new()
+            });
             cells
         })
         .collect();

@@ -6,11 +6,13 @@ import functools
 import os
 import sys
 from collections.abc import Sequence
+from time import perf_counter_ns
 from types import ModuleType
 from typing import Any
 
 from mindprof._import_watch import ImportWatch
 from mindprof._install.replacements import Replacements
+from mindprof._run.span import Span
 
 #: The classes that start processes, by module, and the method that does.
 _STARTERS = {
@@ -32,7 +34,7 @@ class Children:
     """
 
     def __init__(self) -> None:
-        self._names: list[str] = []
+        self._started: list[tuple[Span, str]] = []
         self._process = os.getpid()
         self._replacements = Replacements()
         self._imports = ImportWatch(_STARTERS, self._watch)
@@ -49,11 +51,16 @@ class Children:
         self._imports.stop()
         self._replacements.undo()
 
-    def not_recorded(self) -> list[str]:
-        """Returns texts that name the processes: how many of them, and what they run."""
+    def not_recorded(self, imports: Sequence[Span]) -> list[str]:
+        """Returns texts that name the processes: how many of them, and what they run.
+
+        Args:
+            imports: When the program imported; processes that libraries start then do not matter.
+        """
         counts: dict[str, int] = {}
-        for name in self._names:
-            counts[name] = counts.get(name, 0) + 1
+        for span, name in self._started:
+            if not span.is_in(imports):
+                counts[name] = counts.get(name, 0) + 1
         texts = [
             f"{count} processes that run {name}" if count > 1 else f"a process that runs {name}"
             for name, count in counts.items()
@@ -71,9 +78,11 @@ class Children:
 
         @functools.wraps(theirs)
         def start(child: Any, *args: Any, **kwargs: Any) -> Any:
+            name = describe(child, args, kwargs) if os.getpid() == self._process else None
+            began = perf_counter_ns()
             result = theirs(child, *args, **kwargs)
-            if os.getpid() == self._process and (name := describe(child, args, kwargs)):
-                self._names.append(name)
+            if name is not None and os.getpid() == self._process:
+                self._started.append((Span(began, perf_counter_ns()), name))
             return result
 
         self._replacements.replace(owner, method, start)

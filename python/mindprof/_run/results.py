@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -21,6 +21,9 @@ from mindprof._run.garbage import GarbageTimes
 from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.sources import read_sources
+
+#: The largest number of events and memory records of a trace: about 25 MB, compressed.
+_MOST_RECORDS = 1_200_000
 
 #: The row limit of the table in the folder: none.
 _ALL_ROWS = -1
@@ -37,6 +40,8 @@ class Results:
         self.marks = Marks()
         self.garbage = GarbageTimes()
         self.children = Children()
+        #: The share of the events that the trace has.
+        self.kept = 1.0
         #: Whether the program ended by itself.
         self.is_program_done = False
 
@@ -71,6 +76,8 @@ class Results:
         if steps is not None and steps < self.arguments.active:
             wanted = f"{self.arguments.active} requested optimizer steps"
             self.say(f"the window has {steps} of {wanted}: {self._why_no_more(prof)}")
+        for cause, count in _core.profile_loss(prof.recording).items():
+            self.say(f"events lost: {count:,} {cause}")
         if self.arguments.quiet:
             for path in written:
                 self.say(f"wrote {path} ({size_of(path)})")
@@ -79,6 +86,7 @@ class Results:
         text = screen.text(
             {
                 "wrote": self._written(written),
+                "program": shlex.join(self._program()),
                 "trace": shlex.quote(_near(trace)) if trace in written else None,
                 "has_schedule": self.arguments.active > 0,
                 "has_stacks": self.arguments.stacks,
@@ -93,8 +101,8 @@ class Results:
         return {
             "sources": read_sources(report.own_files()),
             "compiled": compilations(),
-            "collections": (self.garbage.count, self.garbage.time_ns),
-            "children": self.children.not_recorded(),
+            "collections": self.garbage.outside(self.marks.imports),
+            "children": self.children.not_recorded(self.marks.imports),
         }
 
     def _written(self, paths: list[Path]) -> list[str]:
@@ -102,7 +110,32 @@ class Results:
             return []
         sizes = sum(path.stat().st_size for path in paths)
         names = ", ".join(path.name for path in paths)
-        return [f"wrote {_near(self.folder)} ({size_text(sizes)}): {names}"]
+        lines = [f"wrote {_near(self.folder)} ({size_text(sizes)}): {names}"]
+        if self.kept < 1:
+            lines.append(
+                f"the trace has the last {self.kept:.0%} of the events, all else the whole run: "
+                "--keep all keeps them"
+            )
+        return lines
+
+    @contextmanager
+    def _bounded(self, prof: RunProfile) -> Iterator[None]:
+        """Makes exports write the last part of a recording that is too large for a file."""
+        most = None if self.arguments.keep_all else _MOST_RECORDS
+        part = None if most is None else _core.last_part(prof.recording, most)
+        if part is None:
+            yield
+            return
+        recording, key, report = part
+        prof.add_metadata_json(key, report)
+        with prof.showing(recording):
+            yield
+        self.kept = len(recording) / max(len(prof.recording), 1)
+
+    def _program(self) -> list[str]:
+        arguments = self.arguments
+        start = ["-m", arguments.target] if arguments.is_module else [arguments.target]
+        return [*start, *arguments.words]
 
     def _why_no_more(self, prof: RunProfile) -> str:
         if not self.is_program_done:
@@ -133,13 +166,16 @@ class Results:
         self, prof: RunProfile, report: _core.RunReport, screen: _core.RunScreen
     ) -> list[tuple[str, Callable[[Path], Any]]]:
         def write_table(path: Path) -> None:
-            facts = "".join(f"{fact}\n" for fact in report.facts())
+            stacks = self.arguments.stacks
+            hints = report.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks)
+            lines = [*report.facts(), *(f"hint: {hint}" for hint in hints)]
+            facts = "".join(f"{line}\n" for line in lines)
             table = self._table(report, _ALL_ROWS)
             path.write_text(f"{table}\n{facts}", encoding="utf-8")
 
-        def write_stacks(path: Path) -> None:
-            # One line per path of the flame graph.
-            _core.write_paths(prof.recording, path, "self_cpu_time_total")
+        def write_trace(path: Path) -> None:
+            with self._bounded(prof):
+                prof.export_chrome_trace(path)
 
         def write_timeline(path: Path) -> None:
             with warnings.catch_warnings():
@@ -148,13 +184,13 @@ class Results:
                 prof.export_memory_timeline(str(path))
 
         files: list[tuple[str, Callable[[Path], Any]]] = [
-            ("trace{}.json.gz", prof.export_chrome_trace),
+            ("trace{}.json.gz", write_trace),
             ("summary{}.json", lambda path: path.write_text(screen.json(), encoding="utf-8")),
             ("table{}.txt", write_table),
         ]
         if self.arguments.stacks:
-            files.append(("stacks{}.folded", write_stacks))
-            files.append(("flamegraph{}.svg", lambda path: prof.export_flamegraph(str(path))))
+            files.append(("stacks{}.folded", report.write_stacks))
+            files.append(("flamegraph{}.svg", report.write_flamegraph))
         if self.arguments.memory:
             files.append(("memory{}.html", write_timeline))
         return files

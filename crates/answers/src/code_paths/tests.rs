@@ -1,6 +1,4 @@
-use mindprof_model::{
-    Category, DeviceKind, Event, Part, StackId, StringTable, Thread, ThreadId,
-};
+use mindprof_model::{Category, DeviceKind, Event, Part, StackId, StringTable, Thread, ThreadId};
 
 use super::*;
 use crate::source_files::{SourceFile, SourceFunction};
@@ -36,7 +34,15 @@ fn paths(part: Part, sources: &SourceFiles) -> CodePaths {
 fn shown(paths: &CodePaths) -> Vec<(usize, &str, u32, u64, u64)> {
     let paths = paths.paths.iter();
     paths
-        .map(|path| (path.depth, path.function.as_str(), path.line, path.own.0, path.total.0))
+        .map(|path| {
+            (
+                path.depth,
+                path.function.as_str(),
+                path.line,
+                path.own.0,
+                path.total.0,
+            )
+        })
         .collect()
 }
 
@@ -46,10 +52,21 @@ fn a_function_is_a_path_for_each_caller() {
     let forward = "train.py(5): forward";
     let linear = "torch/nn/modules/linear.py(20): forward";
     for start in [0, 10, 20] {
-        let frames = ["train.py(30): main", "train.py(12): evaluate", forward, linear];
+        let frames = [
+            "train.py(30): main",
+            "train.py(12): evaluate",
+            forward,
+            linear,
+        ];
         operator(&mut part, thread, "aten::addmm", start, &frames);
     }
-    operator(&mut part, thread, "aten::addmm", 30, &["train.py(31): main", forward, linear]);
+    operator(
+        &mut part,
+        thread,
+        "aten::addmm",
+        30,
+        &["train.py(31): main", forward, linear],
+    );
     let paths = paths(part, &SourceFiles::default());
     let expected = [
         (0, "main", 30, 0, 40),
@@ -74,10 +91,16 @@ fn sources_tell_methods_of_one_name_apart() {
     };
     let sources = SourceFiles::new(vec![SourceFile {
         file: "train.py".into(),
-        functions: vec![function(7, 10, "Block.forward"), function(20, 30, "Net.forward")],
+        functions: vec![
+            function(7, 10, "Block.forward"),
+            function(20, 30, "Net.forward"),
+        ],
         lines: Vec::new(),
     }]);
     let paths = paths(part, &sources);
-    let expected = [(0, "Net.forward", 25, 0, 10), (1, "Block.forward", 8, 10, 10)];
+    let expected = [
+        (0, "Net.forward", 25, 0, 10),
+        (1, "Block.forward", 8, 10, 10),
+    ];
     assert_eq!(shown(&paths), expected);
 }

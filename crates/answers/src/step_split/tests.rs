@@ -75,12 +75,30 @@ fn device_work_comes_first_and_is_shared_among_steps() {
         (Category::Annotation, "ProfilerStep#1", cpu, 100, 200),
         (Category::Runtime, "cudaLaunchKernel", cpu, 0, 30),
         (Category::Kernel, "gemm", stream, 20, 60),
-        (Category::Kernel, "Memcpy HtoD (Pinned -> Device)", stream, 40, 80),
+        (
+            Category::Kernel,
+            "Memcpy HtoD (Pinned -> Device)",
+            stream,
+            40,
+            80,
+        ),
         (Category::Kernel, "gemm", stream, 90, 120),
-        (Category::Kernel, "ncclDevKernel_AllReduce", stream, 150, 160),
+        (
+            Category::Kernel,
+            "ncclDevKernel_AllReduce",
+            stream,
+            150,
+            160,
+        ),
     ] {
         let name = part.strings.intern(name);
-        part.add_event(Event::new(category, name, thread, Nanos(begin), Nanos(end - begin)));
+        part.add_event(Event::new(
+            category,
+            name,
+            thread,
+            Nanos(begin),
+            Nanos(end - begin),
+        ));
     }
     let splits = splits(part.into_profile().unwrap());
     let first = [("kernel", 50), ("copy", 20), ("runtime", 20), ("idle", 10)];
@@ -112,7 +130,10 @@ fn other_threads_count_only_for_backward_work() {
         part.add_event(event);
         part.into_profile().unwrap()
     };
-    assert_eq!(shown(&splits(profile(ScopeKind::Function))[0].1), [("idle", 100)]);
+    assert_eq!(
+        shown(&splits(profile(ScopeKind::Function))[0].1),
+        [("idle", 100)]
+    );
     let backward = [("operators", 30), ("idle", 70)];
     assert_eq!(shown(&splits(profile(ScopeKind::Backward))[0].1), backward);
 }

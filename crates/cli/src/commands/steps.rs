@@ -60,7 +60,10 @@ pub(crate) fn run(args: &StepsArgs) -> anyhow::Result<Outcome> {
         print_line(&serde_json::to_string(&times)?)?;
         return Ok(Outcome::Fine);
     }
-    let width = args.width.or_else(terminal_width).filter(|&width| width > 0);
+    let width = args
+        .width
+        .or_else(terminal_width)
+        .filter(|&width| width > 0);
     let layout = StepsLayout {
         rows: args.row_limit,
         width,
