@@ -9,7 +9,6 @@ import json
 import os
 import pty
 import re
-import shlex
 import signal
 import struct
 import subprocess

@@ -64,8 +64,11 @@ def test_the_output_of_run(tmp_path: Path) -> None:
     known = {path["function"] for path in summary["functions"]["paths"]}
     rows, _, rest = shown.partition(headers[0])[2].partition(headers[1])
     functions = [re.match(r"\s*\d+ %\s+\d+ %\s+(\S+)", line) for line in rows.splitlines() if line]
-    assert functions and all(found and found[1] in known for found in functions), rows
+    assert functions, rows
+    assert all(found and found[1] in known for found in functions), rows
     operators = {operator["name"] for operator in summary["operators"]}
-    found = [line.split()[3].removesuffix("...") for line in rest.splitlines() if " % " in line[:6]]
-    assert found and all(any(name.startswith(one) for name in operators) for one in found), rest
-    assert "next: mindprof " in printed and "next: mindprof " in shown
+    named = [line.split()[3].removesuffix("...") for line in rest.splitlines() if " % " in line[:6]]
+    assert named, rest
+    assert all(any(name.startswith(one) for name in operators) for one in named), rest
+    assert "next: mindprof " in printed
+    assert "next: mindprof " in shown

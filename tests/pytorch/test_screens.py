@@ -21,7 +21,8 @@ LINES, COLUMNS = 25, 80
 
 def culprits() -> dict[str, Any]:
     spec = importlib.util.spec_from_file_location("culprits", SCRIPTS / "culprits.py")
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     found: dict[str, Any] = module.CULPRITS

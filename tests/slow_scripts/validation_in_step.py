@@ -17,7 +17,7 @@ def validate():
     return torch.stack(losses).mean()
 
 
-for step in range(60):
+for _ in range(60):
     optimizer.zero_grad()
     nn.functional.cross_entropy(model(x), y).backward()
     optimizer.step()

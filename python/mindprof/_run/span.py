@@ -23,6 +23,4 @@ class Span(NamedTuple):
         Args:
             spans: The other spans.
         """
-        return any(
-            span.begin_ns <= self.begin_ns and self.end_ns <= span.end_ns for span in spans
-        )
+        return any(span.begin_ns <= self.begin_ns and self.end_ns <= span.end_ns for span in spans)

@@ -198,25 +198,30 @@ impl<'a> Folded<'a> {
         let parts: Vec<PathPart> = self.strings.iter().map(part).collect();
         let mut tables = [StackTable::new(), StackTable::new()];
         let mut weights = [vec![Nanos::ZERO], vec![Nanos::ZERO]];
-        let mut kept = vec![(0, [StackId::NONE; 2])];
+        let mut kept = vec![(0, [StackId::NONE; 2], false)];
         for (index, (caller, frame)) in self.paths.nodes().enumerate() {
-            let (mut side, mut at) = kept[caller.index()];
-            let part = parts[frame.index()];
-            if part == PathPart::Separate {
-                side = 1;
+            let (mut side, mut at, mut is_dropped) = kept[caller.index()];
+            match parts[frame.index()] {
+                PathPart::Kept | PathPart::PassedOver => {}
+                PathPart::Separate => side = 1,
+                PathPart::Dropped => is_dropped = true,
+                PathPart::Resumed => is_dropped = false,
             }
+            let is_named = matches!(parts[frame.index()], PathPart::Kept | PathPart::Separate);
             // A separate path needs its callers too, so these are on both sides.
-            if part != PathPart::PassedOver {
+            if is_named && !is_dropped {
                 for side in side..2 {
                     at[side] = tables[side].push(at[side], frame);
                 }
             }
-            kept.push((side, at));
+            kept.push((side, at, is_dropped));
             for (table, weights) in tables.iter().zip(&mut weights) {
                 weights.resize(table.len(), Nanos::ZERO);
             }
-            let weight = &mut weights[side][at[side].index()];
-            *weight = *weight + self.weights[index + 1];
+            if !is_dropped {
+                let weight = &mut weights[side][at[side].index()];
+                *weight = *weight + self.weights[index + 1];
+            }
         }
         let [mut work, mut separate] = weights.map(|weights| Self {
             strings: self.strings.clone(),
@@ -254,6 +259,10 @@ pub enum PathPart {
     PassedOver,
     /// The path and all below it are separated from the others.
     Separate,
+    /// The path and all below it are left out, up to a name that resumes.
+    Dropped,
+    /// The name is taken out of its path, and what is below it is kept again.
+    Resumed,
 }
 
 /// Returns whether the device time of an event is counted at other events: that of a kernel at its
