@@ -47,13 +47,13 @@ pub struct CodePath {
     pub function: String,
     /// The line in it that takes most of the total time, or that of its definition.
     pub line: u32,
-    /// The time of its own code and of the operators and libraries that it calls.
+    /// The time of its code and of the operators and libraries that it calls.
     #[serde(rename = "own_us", serialize_with = "micros")]
     pub own: Nanos,
     /// The time until it returned, with the user's functions that it calls.
     #[serde(rename = "total_us", serialize_with = "micros")]
     pub total: Nanos,
-    /// What takes most of its own time, unless that is its own Python code.
+    /// The call that takes most of its own time, unless that is its own Python code.
     pub mostly: Option<Called>,
     /// The part of its own time that operators take.
     #[serde(rename = "operators_us", serialize_with = "micros")]
@@ -291,7 +291,7 @@ fn add<K: std::hash::Hash + Eq>(sums: &mut FxHashMap<K, Nanos>, key: K, time: Na
     *sum = *sum + time;
 }
 
-/// Returns whether the name of a library's function or module tells what it does.
+/// Returns whether the name of a library's function or module describes its work.
 fn is_telling(frame: &str) -> bool {
     match Place::parse(frame) {
         Some(place) => {

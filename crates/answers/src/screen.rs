@@ -64,7 +64,7 @@ pub struct Elsewhere {
     pub function: String,
     /// The line in it that takes most of the time.
     pub line: u32,
-    /// The time of its own code and of what it calls.
+    /// The time of its code and of the operators and libraries that it calls.
     #[serde(rename = "own_us", serialize_with = "micros")]
     pub own: Nanos,
     /// The time of all threads and processes besides the main thread.

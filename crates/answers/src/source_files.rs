@@ -24,7 +24,7 @@ pub struct SourceFile {
     pub lines: Vec<String>,
 }
 
-/// Source files by name. A profile tells the line of a frame, and these tell what stands there.
+/// Source files by name. A profile has the line of a frame, and these have its function and text.
 #[derive(Clone, Debug, Default)]
 pub struct SourceFiles {
     files: FxHashMap<String, SourceFile>,

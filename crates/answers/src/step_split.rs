@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::steps::Step;
 
-/// What the time of a step is spent on.
+/// A class of the time of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepClass {
@@ -302,7 +302,7 @@ fn class(event: &Event, kind: NameKind, is_device: bool, is_loop: bool) -> Optio
     }
 }
 
-/// What the name of an event says about its class.
+/// The class that the name of an event implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameKind {
     Communication,

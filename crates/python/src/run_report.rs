@@ -127,9 +127,9 @@ impl Facts {
 }
 
 from_dict! {
-    /// What the launcher adds at the end of the first screen, as a dict.
+    /// The last lines of the first screen, which the launcher knows, as a dict.
     pub(crate) struct End {
-        /// What was written where, a line each.
+        /// The written files, a line each.
         wrote: Vec<String>,
         /// The program and its arguments, quoted for a shell.
         program: String,
@@ -177,7 +177,7 @@ pub(crate) struct RunReport {
 }
 
 /// Returns the last part of a recording that has at most `most` events and memory records, and the
-/// metadata that tells what was cut; `None` if all of it fits.
+/// metadata that reports the cut; `None` if all of it fits.
 #[pyfunction]
 pub(crate) fn last_part(
     py: Python<'_>,

@@ -37,10 +37,10 @@ const PASSING: u64 = 5;
 const MOSTLY: usize = 24;
 const NAME: usize = 22;
 
-/// What the launcher adds at the end of the screen.
+/// The last lines of the screen, which only the launcher knows.
 #[derive(Clone, Debug, Default)]
 pub struct ScreenEnd {
-    /// What was written where.
+    /// The written files.
     pub wrote: Vec<String>,
     /// The program and its arguments, quoted for a shell.
     pub program: String,
@@ -121,7 +121,7 @@ fn lines(text: &str) -> usize {
     text.lines().count()
 }
 
-/// Returns the one sentence that tells what takes most of the time, and where.
+/// Returns the one sentence that names the place with most of the time.
 fn verdict(screen: &Screen) -> String {
     let rest = screen.report.rest;
     if let Some(compiled) = screen

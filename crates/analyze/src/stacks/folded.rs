@@ -250,7 +250,7 @@ impl<'a> Folded<'a> {
     }
 }
 
-/// What [`Folded::parted`] does with a name of a path.
+/// The treatment of a name of a path by [`Folded::parted`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathPart {
     /// The name stays in its path.
