@@ -19,6 +19,9 @@ const WIDTH: usize = 80;
 const FUNCTIONS: usize = 8;
 const OPERATORS: usize = 4;
 
+/// The number of operators if there are more functions than lines.
+const FEWER_OPERATORS: usize = 3;
+
 /// The largest number of facts.
 const FACTS: usize = 5;
 
@@ -35,7 +38,7 @@ const PASSING: u64 = 5;
 
 /// The largest widths of what a function mostly calls, and of the name of an operator.
 const MOSTLY: usize = 24;
-const NAME: usize = 22;
+const NAME: usize = 20;
 
 /// The last lines of the screen, which only the launcher knows.
 #[derive(Clone, Debug, Default)]
@@ -77,17 +80,21 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
         push_wrapped(&mut bottom, line, Some(WIDTH));
     }
     push_wrapped(&mut bottom, &next(screen, end), None);
-    let operators = operator_rows(screen);
+    let mut operators = operator_rows(screen);
     // The blank lines and headers of both lists count too.
     let taken = lines(&top) + lines(&bottom) + 3;
-    let taken = taken
-        + if operators.is_empty() {
+    let room = |operators: &[Vec<String>]| {
+        let theirs = if operators.is_empty() {
             0
         } else {
             operators.len() + 2
         };
-    let left = LINES.saturating_sub(taken);
-    let functions = function_rows(&screen.paths, left.clamp(3, FUNCTIONS));
+        LINES.saturating_sub(taken + theirs).clamp(3, FUNCTIONS)
+    };
+    if function_rows(&screen.paths, FUNCTIONS).len() > room(&operators) {
+        operators.truncate(FEWER_OPERATORS);
+    }
+    let functions = function_rows(&screen.paths, room(&operators));
     let mut text = top;
     if !functions.is_empty() {
         text.push('\n');
@@ -475,8 +482,8 @@ fn function_name<'a>(screen: &'a Screen, place: &'a CodePlace) -> &'a str {
     found.map_or(place.function.as_str(), |function| function.name.as_str())
 }
 
-/// Returns a place in at most `limit` characters. The folders go first, then the end of the
-/// function's name, then the beginning of the file's; the line stays.
+/// Returns a place in at most `limit` characters. The folders and the class go first, then the end
+/// of the function's name, then the beginning of the file's; the line stays.
 fn fitted(function: &str, file: &str, line: u32, limit: usize) -> String {
     let whole = format!("{function} ({file}:{line})");
     if characters(&whole) <= limit {
@@ -484,6 +491,9 @@ fn fitted(function: &str, file: &str, line: u32, limit: usize) -> String {
     }
     let name = file.rsplit('/').next().unwrap_or(file);
     let place = format!("({name}:{line})");
+    let is_short = characters(function) + 1 + characters(&place) <= limit;
+    let method = function.rsplit('.').next().unwrap_or(function);
+    let function = if is_short { function } else { method };
     let left = limit.saturating_sub(characters(&place) + 1);
     let text = if left >= characters(function).min(8) {
         format!("{} {place}", cut(function, Some(left)))

@@ -109,7 +109,7 @@ class Results:
         if not paths:
             return []
         sizes = sum(path.stat().st_size for path in paths)
-        names = ", ".join(path.name for path in paths)
+        names = ", ".join(path.name.split(".")[0] for path in paths)
         lines = [f"wrote {_near(self.folder)} ({size_text(sizes)}): {names}"]
         if self.kept < 1:
             lines.append(

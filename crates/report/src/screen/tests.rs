@@ -91,8 +91,8 @@ aten::item
 
 7 steps of 4.00 ms (p90 4.00 ms, p99 4.00 ms): operators 100 %
 
-Total   Own  Your code                Mostly
- 75 %  75 %  metrics (train.py:12)    aten::item
+Total   Own  Your code                 Mostly
+ 75 %  75 %  metrics (train.py:12)     aten::item
  25 %  25 %  Net.forward (train.py:5)  aten::addmm
 
 Self  Calls  Operator     Mostly from               Dtype
@@ -160,6 +160,6 @@ fn a_place_that_is_too_long_keeps_its_line() {
     let fits = |limit| fitted("Net.forward", "models/resnet.py", 120, limit);
     assert_eq!(fits(40), "Net.forward (models/resnet.py:120)");
     assert_eq!(fits(30), "Net.forward (resnet.py:120)");
-    assert_eq!(fits(25), "Net.fo... (resnet.py:120)");
+    assert_eq!(fits(25), "forward (resnet.py:120)");
     assert!(fits(20).ends_with("py:120)") && fits(20).len() <= 20);
 }
