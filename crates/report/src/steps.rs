@@ -139,7 +139,7 @@ fn push_slow(text: &mut String, times: &StepTimes, width: Option<usize>) {
     push_line(text, &line);
     for slow in &times.slow {
         let line = format!(
-            "  step {} ({}): {}",
+            "step {} ({}): {}",
             slow.step.number,
             short_time(slow.step.duration),
             slow_text(slow, times.has_python)
@@ -220,7 +220,7 @@ operators   68 %    900 us  5.40 ms
 Python      32 %    417 us  2.50 ms
 
 Slow steps: 1 of 6, in comparison with the others:
-  step 4 (2.90 ms): Python +1.90 ms, in save (train.py:7)
+step 4 (2.90 ms): Python +1.90 ms, in save (train.py:7)
 
 Step     Time  operators  Python
 ----  -------  ---------  ------

@@ -17,7 +17,7 @@ fn profile() -> Profile {
         name: StringTable::EMPTY,
         device: DeviceKind::Cpu,
     });
-    let mut stack = |part: &mut Part, frames: &[&str]| {
+    let stack = |part: &mut Part, frames: &[&str]| {
         frames.iter().fold(StackId::NONE, |caller, frame| {
             let frame = part.strings.intern(frame);
             part.stacks.push(caller, frame)
@@ -127,9 +127,9 @@ fn compilation_is_the_verdict_where_it_takes_most_of_the_time() {
         ..ScreenFacts::default()
     };
     let text = screen_text(&screen(facts), &end());
-    assert!(text.starts_with(
-        "mindprof: 62 % of the time is compilation: forward (net.py:7) 8 times, because mode ==\n"
-    ));
+    let verdict = "mindprof: 62 % of the time is compilation: forward (net.py:7) 8 times, because\n\
+                   mode == 'wide'\n";
+    assert!(text.starts_with(verdict), "{text}");
     assert!(text.ends_with("next: TORCH_LOGS=recompiles python train.py\n"));
     assert_eq!(text.matches("forward (net.py:7)").count(), 1);
 }
