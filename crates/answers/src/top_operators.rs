@@ -175,9 +175,11 @@ fn largest<K: Copy + Ord>(sums: &FxHashMap<K, Nanos>) -> Option<K> {
 fn first_dtype(inputs: InputsIter<'_>) -> Option<DType> {
     for input in inputs {
         match input {
-            Input::Tensor { dtype, .. } => return Some(dtype),
+            // A tensor without dimensions is often a Python number, which is of double precision.
+            Input::Tensor { dtype, dims, .. } if !dims.is_empty() => return Some(dtype),
             Input::TensorList(list) => return first_dtype(list),
-            Input::Other
+            Input::Tensor { .. }
+            | Input::Other
             | Input::Int(_)
             | Input::Float(_)
             | Input::Bool(_)
