@@ -28,7 +28,7 @@ def write(path: Path) -> None:
         count = EVENTS // STEPS // 2
         for number in range(count):
             name = f"train.py({number % 40}): f{number % 40}"
-            length = 30 if step % 50 == 49 and number % 40 == 7 else 10
+            length = 200 if step % 50 == 49 and number % 40 == 7 else 10
             call = {"cat": "python_function", "name": name, "ts": moment, "dur": length}
             operator = {"cat": "cpu_op", "name": "aten::mm", "ts": moment + 2, "dur": 5}
             events += [{**common, **call}, {**common, **operator}]
