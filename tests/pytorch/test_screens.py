@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 SCRIPTS = Path(__file__).parents[1] / "slow_scripts"
+PACKAGE = SCRIPTS.parents[1] / "python"
 LINES, COLUMNS = 25, 80
 
 
@@ -33,7 +34,7 @@ def screen(folder: Path, *words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "mindprof", "run", *words],
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        env={**os.environ, "PYTHONPATH": str(PACKAGE), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -65,3 +66,36 @@ def test_the_first_screen_names_the_culprit(tmp_path: Path, name: str) -> None:
     for step in steps["steps"]:
         assert sum(step["split"].values()) == pytest.approx(step["duration_us"])
     assert summary["functions"]["paths"]
+
+
+CHILDREN = """
+import multiprocessing
+import subprocess
+import sys
+import torch
+from torch.utils.data import DataLoader
+
+
+def work():
+    torch.ones(2).sum()
+
+
+if __name__ == "__main__":
+    child = multiprocessing.get_context("fork").Process(target=work)
+    child.start()
+    child.join()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    for _ in DataLoader(torch.arange(8), num_workers=1):
+        pass
+"""
+
+
+def test_processes_that_are_not_recorded_are_named(tmp_path: Path) -> None:
+    (tmp_path / "children.py").write_text(CHILDREN)
+    text = screen(tmp_path, "children.py")
+    (line,) = (line for line in text.splitlines() if line.startswith("not recorded: "))
+    assert "a process that runs work" in line
+    assert Path(sys.executable).name in line
+    # The worker of the data loader is recorded.
+    assert line.count("a process") == 2
+    assert "Process" not in line

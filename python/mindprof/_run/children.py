@@ -20,6 +20,9 @@ _STARTERS = {
     "subprocess": ("Popen", "__init__"),
 }
 
+#: The modules of the functions that recorded processes run: those of data loader workers.
+_RECORDED = ("torch.utils.data.", "mindprof._frameworks.")
+
 #: The largest number of names.
 _NAMED = 3
 
@@ -92,8 +95,7 @@ def _of_process(child: Any, _: Sequence[Any], __: dict[str, Any]) -> str | None:
     target = getattr(child, "_target", None)
     name = getattr(target, "__qualname__", None) or type(child).__name__
     module = getattr(target, "__module__", None) or ""
-    # Data loader workers are recorded.
-    return None if module.startswith("torch.utils.data") else str(name)
+    return None if str(module).startswith(_RECORDED) else str(name)
 
 
 def _of_command(_: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
