@@ -23,8 +23,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 EXAMPLE = "examples/pytorch_train.py"
 COMMAND = f"mindprof run {EXAMPLE}"
-COLUMNS = 98
-ROWS = 7
+COLUMNS = 80
 WIDTH = 900
 # How Blink numbers the colour schemes that a page may ask for.
 SCHEMES = {"light": 1, "dark": 0}
@@ -49,18 +48,14 @@ def run_in_terminal(command: list[str], folder: Path) -> str:
 
 
 def shown(printed: str, folder: Path) -> str:
-    """Returns the output with short paths and the first rows of the table."""
+    """Returns the output with short paths."""
     lines = printed.replace(f"{folder}/", "").splitlines()
-    rules = [number for number, line in enumerate(lines) if re.fullmatch(r"[- ]{40,}", line)]
-    head, first, last = rules
-    kept = [*lines[head + 1 : head + 2], *lines[first + 1 : first + 1 + ROWS], "..."]
-    text = [*lines[:head], *kept, *lines[last + 1 :]]
-    return "\n".join(line.rstrip() for line in text if line) + "\n"
+    return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
 def write_pictures(flamegraph: Path) -> None:
     """Draws a flame graph in both colour schemes, down to the module of the example."""
-    # The frames below it belong to `mindprof run`. A frame is 16 pixels high.
+    # A frame is 16 pixels high.
     module = rf'{Path(EXAMPLE).name}\(\d+\): &lt;module&gt;.*?<rect [^>]*?y="(\d+)"'
     found = re.search(module, flamegraph.read_text(), re.DOTALL)
     assert found, "the module of the example is not in the flame graph"

@@ -9,7 +9,6 @@ import json
 import os
 import pty
 import re
-import shlex
 import signal
 import struct
 import subprocess
@@ -27,6 +26,9 @@ import pytest
 from tests import workloads
 
 COMMAND = [sys.executable, "-m", "mindprof", "run"]
+
+#: The files of a run with stacks.
+FILES = {"trace.json.gz", "summary.json", "table.txt", "stacks.folded", "flamegraph.svg"}
 
 TRAINING = """
 import mindtorch_v2 as torch
@@ -59,6 +61,11 @@ def write(folder: Path, text: str, name: str = "program.py") -> str:
     """Writes a program, and returns its name."""
     (folder / name).write_text(textwrap.dedent(workloads.program(text)), encoding="utf-8")
     return name
+
+
+def told(folder: Path) -> str:
+    """Returns the table of a run and the lines after it."""
+    return (folder / "table.txt").read_text(encoding="utf-8")
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
@@ -112,11 +119,11 @@ def test_a_range_named_like_the_launchers_is_the_programs_own(folder: Path) -> N
         "with mindprof.record_function('after the last optimizer step'):\n"
         "    model(torch.ones((2, 2)))\n"
     )
-    done = run("--no-stacks", write(folder, program))
-    facts = [line for line in done.stderr.splitlines() if line.startswith("mindprof: after")]
-    assert len(facts) == 1, done.stderr
-    table = (folder / "mindprof-program" / "table.txt").read_text()
-    assert "after the last optimizer step" in table
+    run("--no-stacks", write(folder, program))
+    table = told(folder / "mindprof-program")
+    facts = [line for line in table.splitlines() if line.startswith("after the last")]
+    assert len(facts) == 1, table
+    assert table.count("after the last optimizer step") == 2
 
 
 @pytest.mark.parametrize("columns", [80, 200])
@@ -124,7 +131,8 @@ def test_the_table_fits_the_terminal(folder: Path, columns: int) -> None:
     name = write(folder, TRAINING)
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 24, columns, 0, 0))
-    process = subprocess.Popen([*COMMAND, "-o", "out", name], stderr=theirs)
+    words = [*COMMAND, "--limit", "15", "-o", "out", name]
+    process = subprocess.Popen(words, stderr=theirs)
     os.close(theirs)
     text = b""
     # A terminal that nobody writes to any more fails to be read.
@@ -141,23 +149,24 @@ def test_the_table_fits_the_terminal(folder: Path, columns: int) -> None:
     assert len(in_file[0]) > 80
 
 
-def test_a_large_trace_is_told_how_to_be_smaller(folder: Path) -> None:
+def test_a_large_trace_keeps_its_last_part(folder: Path) -> None:
     name = write(folder, TRAINING)
-    assert "hint: the trace is large" not in run("-o", "out", name).stderr
-    code = "import mindprof._run.results as r; r._LARGE_TRACE = 1"
+    assert run("-o", "out", name).returncode == 0
+    names = names_of(folder / "out/trace.json.gz")
+    whole, most = names["aten::addmm"], names.total() * 2 // 3
+    code = f"import mindprof._run.results as r; r._MOST_RECORDS = {most}"
     code += "; import sys; from mindprof._run.command import run; sys.exit(run(sys.argv[1:]))"
-    ways = {
-        (): "record only N optimizer steps with --active N, or leave out Python calls with "
-        "--no-stacks",
-        ("--active", "2"): "leave out Python calls with --no-stacks",
-        ("--no-stacks",): "record only N optimizer steps with --active N",
-        ("--no-stacks", "--active", "2"): None,
-    }
-    for options, expected in ways.items():
+    for options, is_cut in [((), True), (("--keep", "all"), False)]:
         words = [sys.executable, "-c", code, "-o", "out", *options, name]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
-        hint = [line for line in done.stderr.splitlines() if "the trace is large" in line]
-        assert hint == ([f"hint: the trace is large: {expected}"] if expected else [])
+        assert ("the trace has the last " in done.stderr) is is_cut
+        names = names_of(folder / "out/trace.json.gz")
+        assert (0 < names["aten::addmm"] < whole) is is_cut
+        # The last step is kept, and the table is about the whole run.
+        steps = {event.step for event in mindprof.load(folder / "out/trace.json.gz").events()}
+        assert 5 in steps
+        rows = [line.split() for line in told(folder / "out").splitlines()]
+        assert [row[-1] for row in rows if row[:1] == ["aten::addmm"]] == [str(whole)]
 
 
 def test_results_are_in_a_folder_of_their_own(folder: Path) -> None:
@@ -166,9 +175,9 @@ def test_results_are_in_a_folder_of_their_own(folder: Path) -> None:
         done = run(name)
         assert (done.returncode, done.stdout) == (0, "")
         files = {path.name for path in (folder / expected).iterdir()}
-        assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}
-        assert "aten::addmm" in done.stderr
-        assert f"wrote {folder / expected / 'trace.json.gz'}" in done.stderr
+        assert files == FILES
+        assert "(program.py:" in done.stderr
+        assert f"wrote {expected} (" in done.stderr
     table = (folder / "mindprof-program/table.txt").read_text(encoding="utf-8")
     assert "aten::addmm" in table
     assert names_of(folder / "mindprof-program/trace.json.gz")["aten::addmm"] == 6
@@ -181,7 +190,8 @@ def test_results_are_in_a_folder_of_their_own(folder: Path) -> None:
 def test_what_is_recorded_can_be_chosen(folder: Path) -> None:
     name = write(folder, TRAINING)
     assert run("--no-stacks", "-q", "-o", "few", name).returncode == 0
-    assert {path.name for path in (folder / "few").iterdir()} == {"trace.json.gz", "table.txt"}
+    few = {"trace.json.gz", "summary.json", "table.txt"}
+    assert {path.name for path in (folder / "few").iterdir()} == few
     done = run("--memory", "--flops", "--quiet", "--budget", "64MiB", "--out", "deep/all", name)
     assert done.returncode == 0
     assert "aten::" not in done.stderr
@@ -224,7 +234,7 @@ def test_what_comes_after_the_last_step_is_no_step(folder: Path) -> None:
     ]
     assert names["after the last optimizer step"] == 1
     assert "the window has 6 of 10 requested optimizer steps" in done.stderr
-    assert "mindprof: after the last optimizer step: " in done.stderr
+    assert "\nafter the last optimizer step: " in told(folder / "out")
 
 
 def test_no_window_is_written_without_a_step(folder: Path) -> None:
@@ -263,8 +273,9 @@ def test_imports_are_said_beside_the_table(folder: Path) -> None:
     done = run("-o", "out", write(folder, program))
     assert done.returncode == 0
     table = (folder / "out/table.txt").read_text(encoding="utf-8")
-    (imports,) = (line for line in done.stderr.splitlines() if "imports: " in line)
+    (imports,) = (line for line in table.splitlines() if line.startswith("imports: "))
     assert "slow " in imports
+    assert "imports, in none of these shares: " in done.stderr
     assert "import slow" not in table
     # A range of the program's own is no import, whatever it is called.
     assert "import rows" in table
@@ -322,19 +333,21 @@ def test_imports_of_all_threads_are_told(folder: Path) -> None:
     names = names_of(folder / "out/trace.json.gz")
     assert names["import slow"] == 1
     assert not [each for each in names if each.endswith(": inside")]
-    told = [line for line in done.stderr.splitlines() if line.startswith("mindprof: imports")]
-    imports, others = told
+    table = told(folder / "out")
+    imports, others = (line for line in table.splitlines() if line.startswith("imports"))
     assert "slow " in imports
     assert re.search(r"imports on other threads: \S+ of these", others)
-    assert "import slow" not in (folder / "out/table.txt").read_text(encoding="utf-8")
+    assert "import slow" not in table
 
 
 def test_steps_are_told_of_the_whole_run(folder: Path) -> None:
     done = run("-o", "out", write(folder, TRAINING))
     assert done.returncode == 0, done.stderr
-    assert "mindprof: until the end of the first optimizer step: " in done.stderr
-    assert "mindprof: 6 optimizer steps; those after the first: " in done.stderr
-    assert "mindprof: after the last optimizer step: " in done.stderr
+    assert "\nuntil the end of the first optimizer step: " in told(folder / "out")
+    assert "\n6 optimizer steps; those after the first: " in told(folder / "out")
+    assert "\nafter the last optimizer step: " in told(folder / "out")
+    # The first step began with the program, so that five have a known beginning.
+    assert "\n5 steps of " in done.stderr
     # They are marks: a range would be in what the program's own profilers record.
     events = mindprof.load(folder / "out/trace.json.gz").events()
     steps = {event.step for event in events if event.name == "aten::addmm"}
@@ -360,19 +373,21 @@ def test_the_programs_own_profiler_has_its_own_steps(folder: Path) -> None:
         """
     done = run("-o", "out", write(folder, program))
     assert (done.returncode, done.stdout) == (0, "[2]\n")
-    assert "5 optimizer steps; those after the first: " in done.stderr
+    assert "5 optimizer steps; those after the first: " in told(folder / "out")
 
 
 def test_one_step_has_no_spread(folder: Path) -> None:
     done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(1)")))
-    assert "until the end of the first optimizer step: " in done.stderr
-    assert "those after the first" not in done.stderr
+    assert "until the end of the first optimizer step: " in told(folder / "out")
+    assert "those after the first" not in told(folder / "out")
+    assert " steps of " not in done.stderr
 
 
 def test_no_step_is_told_where_none_was_made(folder: Path) -> None:
     done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(0)")))
     assert done.returncode == 0, done.stderr
-    assert "optimizer step" not in done.stderr
+    assert "optimizer step" not in told(folder / "out")
+    assert " steps of " not in done.stderr
     ranges = ("ProfilerStep", "before the first", "after the last")
     assert not [each for each in names_of(folder / "out/trace.json.gz") if each.startswith(ranges)]
 
@@ -391,8 +406,7 @@ def test_a_schedule_is_one_window_if_not_said_otherwise(folder: Path) -> None:
     done = run("--wait", "1", "--active", "1", "-o", "out", name)
     assert done.returncode == 0
     assert names_of(folder / "out/trace.json.gz")["aten::addmm"] == 1
-    trace = shlex.quote(str(folder / "out/trace.json.gz"))
-    assert f"mindprof table {trace} --group-by stack:3" in done.stderr
+    assert done.stderr.endswith("next: mindprof lines out/trace.json.gz\n")
 
 
 def test_a_schedule_that_begins_too_late_says_so(folder: Path) -> None:
@@ -432,7 +446,7 @@ def test_a_program_that_raises_leaves_its_results(folder: Path) -> None:
 def test_exit_codes_are_the_programs(folder: Path, ending: str, status: int, said: str) -> None:
     done = run("-q", "-o", "out", write(folder, f"import sys\n{ending}"))
     assert done.returncode == status
-    assert done.stderr.startswith(f"{said}mindprof: writing ")
+    assert done.stderr.startswith(f"{said}mindprof: wrote ")
     assert (folder / "out/trace.json.gz").exists()
 
 
@@ -638,7 +652,7 @@ def test_a_signal_while_results_are_written_is_heard_after_that(
     done = subprocess.run([*words, write(folder, TRAINING)], capture_output=True, text=True)
     assert done.returncode == 0
     files = {path.name for path in (folder / "out").iterdir()}
-    assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}
+    assert files == FILES
     assert "writing results before the program ends" in done.stderr
 
 
@@ -693,7 +707,7 @@ def test_a_handler_of_the_program_runs_after_the_results_are_written(
     done = subprocess.run([*words, program], capture_output=True, text=True)
     assert done.returncode == status, done.stderr
     files = {path.name for path in (folder / "out").iterdir()}
-    assert files == {"trace.json.gz", "table.txt", "stacks.folded", "flamegraph.svg"}
+    assert files == FILES
     lines = done.stderr.splitlines()
     wrote = max(place for place, line in enumerate(lines) if "wrote" in line)
     after = "mindprof: SIGUSR1 arrived while results were written: its handler is called now"
@@ -818,21 +832,22 @@ def test_time_in_python_is_told_beside_the_table(
     folder: Path, options: tuple[str, ...], place: str
 ) -> None:
     slow = TRAINING + "import time\ntime.sleep(1.5)\n"
-    done = run(*options, "-o", "out", write(folder, slow))
-    (outside,) = re.findall(r"mindprof: (\S+)s passed outside all rows", done.stderr)
+    run(*options, "-o", "out", write(folder, slow))
+    table = told(folder / "out")
+    (outside,) = re.findall(r"^(\S+)s passed outside all rows", table, re.M)
     assert float(outside) >= 1.5
-    assert f"hint: most of the time passed in Python code or waiting: {place}" in done.stderr
+    assert f"hint: most of the time passed in Python code or waiting: {place}" in table
 
 
 def test_what_was_lost_is_not_told_as_time_in_python(folder: Path) -> None:
     long = TRAINING + "for _ in range(20_000):\n    model.weight.sum()\n"
     done = run("--no-stacks", "--budget", "64KiB", "-o", "out", write(folder, long))
     assert re.search(r"mindprof: events lost: [\d,]+ over the byte budget", done.stderr)
-    assert "mindprof: the budget was full and later events are in no row: " in done.stderr
-    assert (
-        "hint: the budget was full: raise it with --budget SIZE, or record only N " in done.stderr
-    )
-    assert "in Python code or waiting" not in done.stderr
+    assert "\nthe budget was full: what came later is in none of these times" in done.stderr
+    table = told(folder / "out")
+    assert "\nthe budget was full and later events are in no row: " in table
+    assert "hint: the budget was full: raise it with --budget SIZE, or record only N " in table
+    assert "in Python code or waiting" not in table
 
 
 @pytest.mark.parametrize(
@@ -859,6 +874,7 @@ def test_time_in_ranges_is_in_the_table(folder: Path) -> None:
     with mindprof.record_function("waits"):
         time.sleep(1.5)
     """
-    done = run("-o", "out", write(folder, waiting))
-    assert "outside of all rows" not in done.stderr
-    assert "waits" in done.stderr
+    run("-o", "out", write(folder, waiting))
+    table = told(folder / "out")
+    assert "outside all rows" not in table
+    assert "waits" in table

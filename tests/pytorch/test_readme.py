@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -63,20 +64,19 @@ def test_the_output_of_run(tmp_path: Path) -> None:
     command, shown = found[number][1].split(), found[number + 1][1]
     shutil.copytree(documents.ROOT / "examples", tmp_path / "examples")
     printed = run(["-m", "mindprof", *command[1:]], tmp_path).replace(f"{tmp_path}/", "")
-    table = (tmp_path / "mindprof-pytorch_train" / "table.txt").read_text()
-    rows = {
-        (line.split("  ")[0], line.split()[-1])
-        for line in map(str.strip, table.splitlines())
-        if line
-    }
-
-    # Times differ from run to run, and with them the order of rows and modules and the advice.
-    texts = [words(line) for line in printed.splitlines()]
-    _, _, rest = shown.partition(" # of Calls\n")
-    shown_rows, _, lines = rest.partition("...\n")
-    for line in shown_rows.splitlines():
-        name, count = line.strip().split("  ")[0].removesuffix("..."), line.split()[-1]
-        assert any(row.startswith(name) and count == calls for row, calls in rows), line
-    for line in lines.splitlines():
-        if not line.startswith("hint:"):
-            assert words(line) in texts, f"{line}\n{printed}"
+    # Shares differ from run to run, and with them the order of rows and what is worth a row.
+    headers = [line for line in shown.splitlines() if "Your code" in line or "Operator" in line]
+    assert len(headers) == 2
+    assert all(words(header) in map(words, printed.splitlines()) for header in headers)
+    summary = json.loads((tmp_path / "mindprof-pytorch_train" / "summary.json").read_text())
+    known = {path["function"] for path in summary["functions"]["paths"]}
+    rows, _, rest = shown.partition(headers[0])[2].partition(headers[1])
+    functions = [re.match(r"\s*\d+ %\s+\d+ %\s+(\S+)", line) for line in rows.splitlines() if line]
+    assert functions, rows
+    assert all(found and found[1] in known for found in functions), rows
+    operators = {operator["name"] for operator in summary["operators"]}
+    named = [line.split()[3].removesuffix("...") for line in rest.splitlines() if " % " in line[:6]]
+    assert named, rest
+    assert all(any(name.startswith(one) for name in operators) for one in named), rest
+    assert "next: mindprof " in printed
+    assert "next: mindprof " in shown

@@ -63,7 +63,7 @@ pub use rows::micros::{elapsed_micros, microseconds, nanoseconds};
 pub use rows::shapes::dims;
 pub use rows::sum_by_key::sum_by_key;
 pub use rows::sums::Sums;
-pub use stacks::folded::{Folded, PATH_LEVELS, StackMetric, stack_weights};
+pub use stacks::folded::{Folded, PATH_LEVELS, PathPart, StackMetric, stack_weights};
 pub use stacks::source::{is_shown_frame, shown_frames};
 pub use tree::call_tree::CallTree;
 pub use tree::event_tree::Tree;

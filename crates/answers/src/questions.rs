@@ -7,6 +7,8 @@ use mindprof_analyze::{Analysis, microseconds};
 use mindprof_model::Nanos;
 use serde::{Serialize, Serializer};
 
+use crate::own_code::OwnCode;
+use crate::step_times::StepTimes;
 use crate::steps::Steps;
 use crate::work::{Work, WorkTotals};
 
@@ -19,10 +21,17 @@ pub struct Question {
 }
 
 /// Every question.
-pub const QUESTIONS: [Question; 2] = [
+pub const QUESTIONS: [Question; 3] = [
     Question {
         name: "steps",
         answer: |analysis, _| json(&Steps::build(analysis.profile())),
+    },
+    Question {
+        name: "step_times",
+        answer: |analysis, _| {
+            let own = OwnCode::of(analysis.profile().metadata(), &[]);
+            json(&StepTimes::build(analysis, &own))
+        },
     },
     Question {
         name: "work",

@@ -1,31 +1,31 @@
 //! How a recording sampled Python stacks, and the error that this leaves in shares of time.
 
 use mindprof_model::{Metadata, Nanos};
-use serde::{Deserialize, Serialize};
-
-/// The metadata key under which a recording notes that its Python stacks are samples.
-pub const SAMPLING_KEY: &str = "mindprof_sampling";
+use serde::Serialize;
 
 /// How the Python stacks of a recording were sampled.
 ///
 /// A sampled recording has no Python calls. Its events of Python code are slices of time in which a
 /// line was found running, each named with that line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sampling {
     /// The time between two samples, in microseconds.
     pub interval_us: u64,
     /// The number of samples.
-    #[serde(default)]
     pub samples: u64,
     /// The number of samples that could not be kept.
-    #[serde(default)]
     pub dropped: u64,
 }
 
 impl Sampling {
     /// Reads from the metadata of a profile how it was sampled, or returns `None` if it was not.
     pub fn read(metadata: &Metadata) -> Option<Self> {
-        serde_json::from_str(metadata.get(SAMPLING_KEY)?).ok()
+        let found = mindprof_model::Sampling::read(metadata)?;
+        Some(Self {
+            interval_us: found.interval_us,
+            samples: found.samples,
+            dropped: found.dropped,
+        })
     }
 
     /// Returns the standard error of a sampled part of some time, as a fraction of that time.
@@ -48,10 +48,12 @@ mod tests {
     fn the_error_falls_with_the_number_of_samples() {
         let mut metadata = Metadata::default();
         assert_eq!(Sampling::read(&metadata), None);
-        metadata.set(
-            SAMPLING_KEY,
-            r#"{"interval_us":10000,"samples":900,"dropped":0}"#,
-        );
+        let recorded = mindprof_model::Sampling {
+            interval_us: 10_000,
+            samples: 900,
+            dropped: 0,
+        };
+        recorded.write(&mut metadata);
         let sampling = Sampling::read(&metadata).unwrap();
         // Two seconds hold 200 samples of the 900, which are of all threads.
         let error = sampling.error(Nanos(1_000_000_000), Nanos(2_000_000_000));

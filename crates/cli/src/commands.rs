@@ -16,6 +16,7 @@ pub(crate) mod memory;
 pub(crate) mod run;
 pub(crate) mod slim;
 pub(crate) mod stacks;
+pub(crate) mod steps;
 pub(crate) mod table;
 pub(crate) mod verify;
 
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Lines(functions::LinesArgs),
     /// Print the modules of the model and their times.
     Modules(functions::ModulesArgs),
+    /// Print what the time of each step was spent on, and slow steps.
+    Steps(steps::StepsArgs),
     /// Print time by call stack, or draw a flame graph.
     Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
@@ -60,6 +63,7 @@ impl Command {
             Self::Functions(args) => functions::run(args),
             Self::Lines(args) => functions::run_lines(args),
             Self::Modules(args) => functions::run_modules(args),
+            Self::Steps(args) => steps::run(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
@@ -82,6 +86,7 @@ impl Command {
             | Self::Functions(_)
             | Self::Lines(_)
             | Self::Modules(_)
+            | Self::Steps(_)
             | Self::Stacks(_)
             | Self::Memory(_)
             | Self::Info(_)

@@ -41,7 +41,7 @@ pub use memory_timeline::{
     write_memory_timeline, write_memory_timeline_raw,
 };
 pub use parquet::write_parquet_file;
-pub use paths::{FoldedLines, paths_json, write_callers, write_paths};
+pub use paths::{FoldedLines, paths_json, write_callers, write_folded_paths, write_paths};
 pub use place::Place;
 pub use row::{Row, RowOptions, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;

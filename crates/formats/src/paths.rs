@@ -37,7 +37,7 @@ pub fn write_paths(
     metric: StackMetric,
     out: impl Write,
 ) -> Result<FoldedLines> {
-    write_lines(&Folded::build(analysis, metric), out)
+    write_folded_paths(&Folded::build(analysis, metric), out)
 }
 
 /// Writes the same lines as [`write_paths`], but with the Python callers only, without scopes.
@@ -49,10 +49,14 @@ pub fn write_callers(
     metric: StackMetric,
     out: impl Write,
 ) -> Result<FoldedLines> {
-    write_lines(&Folded::of_callers(analysis, metric), out)
+    write_folded_paths(&Folded::of_callers(analysis, metric), out)
 }
 
-fn write_lines(folded: &Folded<'_>, mut out: impl Write) -> Result<FoldedLines> {
+/// Writes one line per path, as [`write_paths`] does, of paths that are folded already.
+///
+/// # Errors
+/// Fails if `out` cannot be written to.
+pub fn write_folded_paths(folded: &Folded<'_>, mut out: impl Write) -> Result<FoldedLines> {
     let mut written = FoldedLines {
         lines: 0,
         levels: folded.depth(),

@@ -138,7 +138,7 @@ mod _core {
     #[pymodule_export]
     use crate::replacement::{Replacement, complete};
     #[pymodule_export]
-    use crate::run_report::{RunReport, run_report};
+    use crate::run_report::{RunReport, RunScreen, last_part, run_report};
     #[pymodule_export]
     use crate::session::{Session, is_profiling};
     #[pymodule_export]

@@ -3,13 +3,19 @@
 //! The launcher, written in Python, passes the times that it noted; the engine draws the
 //! conclusions.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use mindprof_analyze::{Cut, Folded, PATH_LEVELS, SLIM_KEY, StackMetric, slim};
 use mindprof_answers::{
-    RUN_KEY, RunMarks, RunReport as Report, SideRanges, Span, Work, WorkersStart,
+    Compiled, OwnCode, Pictures, RUN_KEY, RunMarks, RunReport as Report, Screen as Contents,
+    ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Span, Work, WorkersStart,
+    last_window,
 };
-use mindprof_model::Nanos;
-use mindprof_report::{RunOptions, run_facts, run_hints};
+use mindprof_formats::write_folded_paths;
+use mindprof_model::{Nanos, Place};
+use mindprof_report::{RunOptions, ScreenEnd, draw_flamegraph, run_facts, run_hints, screen_text};
+use mindprof_trace::{slim_metadata, write_file};
 use pyo3::prelude::*;
 
 use crate::analyzed::Analyzed;
@@ -18,6 +24,9 @@ use crate::enter::Enter;
 use crate::error::Error;
 use crate::from_dict::from_dict;
 use crate::profile::Profile;
+
+/// Paths with less than this fraction of the time are not written.
+const PATH_PARTS: u64 = 10_000;
 
 /// Begin and end of a span, in nanoseconds since the Unix epoch.
 type UnixSpan = (u64, u64);
@@ -69,6 +78,95 @@ impl Marks {
     }
 }
 
+from_dict! {
+    /// Facts that the launcher collects when a window ends, as a dict.
+    pub(crate) struct Facts {
+        /// The user's source files: the name in frames, functions as first line, last line and
+        /// name, and lines.
+        sources: Vec<(String, Vec<(u32, u32, String)>, Vec<String>)>,
+        /// Compiled functions: name, file, line, number of compilations, nanoseconds and reason.
+        compiled: Vec<(String, String, u32, u64, u64, Option<String>)>,
+        /// The number of garbage collections, and their nanoseconds.
+        collections: (u64, u64),
+        /// Processes that were not recorded.
+        children: Vec<String>,
+    }
+}
+
+impl Facts {
+    fn into_engine(self) -> ScreenFacts {
+        let function = |(first, last, name)| SourceFunction { first, last, name };
+        let sources = self
+            .sources
+            .into_iter()
+            .map(|(file, functions, lines)| SourceFile {
+                file,
+                functions: functions.into_iter().map(function).collect(),
+                lines,
+            });
+        let compiled = self.compiled.into_iter();
+        let compiled =
+            compiled.map(
+                |(function, file, line, times, nanoseconds, reason)| Compiled {
+                    function,
+                    file,
+                    line,
+                    times,
+                    time: Nanos(nanoseconds),
+                    reason,
+                },
+            );
+        ScreenFacts {
+            sources: SourceFiles::new(sources.collect()),
+            compiled: compiled.collect(),
+            collections: (self.collections.0, Nanos(self.collections.1)),
+            children: self.children,
+            mine: Vec::new(),
+        }
+    }
+}
+
+from_dict! {
+    /// The last lines of the first screen, which the launcher knows, as a dict.
+    pub(crate) struct End {
+        /// The written files, a line each.
+        wrote: Vec<String>,
+        /// The program and its arguments, quoted for a shell.
+        program: String,
+        /// The trace, quoted for a shell.
+        trace: Option<String>,
+        has_schedule: bool,
+        has_stacks: bool,
+    }
+}
+
+/// The first screen of a run.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct RunScreen {
+    contents: Contents,
+}
+
+#[pymethods]
+impl RunScreen {
+    /// Returns the screen as text.
+    #[expect(clippy::needless_pass_by_value, reason = "extracted from a dict")]
+    fn text(&self, end: End) -> String {
+        let end = ScreenEnd {
+            wrote: end.wrote,
+            program: end.program,
+            trace: end.trace,
+            has_schedule: end.has_schedule,
+            has_stacks: end.has_stacks,
+        };
+        screen_text(&self.contents, &end)
+    }
+
+    /// Returns the screen as JSON.
+    fn json(&self) -> String {
+        self.contents.json()
+    }
+}
+
 /// The conclusions from one window of a run, which the launcher prints.
 #[pyclass(frozen, module = "mindprof._core")]
 pub(crate) struct RunReport {
@@ -76,6 +174,34 @@ pub(crate) struct RunReport {
     side: SideRanges,
     analyzed: Arc<Analyzed>,
     group_by: mindprof_analyze::GroupBy,
+}
+
+/// Returns the last part of a recording that has at most `most` events and memory records, and the
+/// metadata that reports the cut; `None` if all of it fits.
+#[pyfunction]
+pub(crate) fn last_part(
+    py: Python<'_>,
+    profile: PyRef<'_, Profile>,
+    most: usize,
+) -> PyResult<Option<(Profile, &'static str, String)>> {
+    let profile = &*profile;
+    py.enter(move || {
+        let whole = profile.analyzed().analysis.profile();
+        let part = last_window(whole, most).map(|window| {
+            let cut = Cut {
+                window: Some(window),
+                ..Cut::default()
+            };
+            let slimmed = slim(whole, &cut);
+            let json = slim_metadata(&slimmed.report);
+            (
+                Profile::from_analyzed(Analyzed::new(slimmed.profile)),
+                SLIM_KEY,
+                json,
+            )
+        });
+        Ok::<_, Error>(part)
+    })
 }
 
 /// Analyzes the recording of one window of a run.
@@ -123,6 +249,52 @@ impl RunReport {
     /// and its JSON.
     fn metadata(&self) -> (&'static str, String) {
         (RUN_KEY, self.side.json())
+    }
+
+    /// Returns the files that the frames of the recording refer to and that are the user's own.
+    fn own_files(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        py.enter(|| {
+            let profile = self.analyzed.analysis.profile();
+            let own = OwnCode::of(profile.metadata(), &[]);
+            let frames = profile.strings().iter().filter_map(Place::parse);
+            let files = frames
+                .map(|place| place.file)
+                .filter(|file| own.contains(file));
+            let files: std::collections::BTreeSet<&str> = files.collect();
+            Ok::<_, Error>(files.into_iter().map(str::to_owned).collect())
+        })
+    }
+
+    /// Writes the call paths of the program's work to a file, one line each.
+    fn write_stacks(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.enter(|| {
+            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            // As in the flame graph, paths that are too short to be seen count at their callers.
+            let work = work.cut(PATH_LEVELS, Nanos(work.total().0 / PATH_PARTS));
+            write_file(&path, |out| write_folded_paths(&work, out).map(drop))
+        })
+    }
+
+    /// Draws the program's work as a flame graph into a file.
+    fn write_flamegraph(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.enter(|| {
+            let metric = StackMetric::SelfCpuTime;
+            let folded = Folded::build(&self.analyzed.analysis, metric);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            let profile = self.analyzed.analysis.profile();
+            write_file(&path, |out| draw_flamegraph(&work, profile, metric, out))
+        })
+    }
+
+    /// Draws the conclusions of the first screen.
+    fn screen(&self, py: Python<'_>, facts: Facts) -> PyResult<RunScreen> {
+        py.enter(|| {
+            let work = Work::without(self.side.clone());
+            let analysis = &self.analyzed.analysis;
+            let contents = Contents::build(analysis, &work, &self.report, facts.into_engine());
+            Ok::<_, Error>(RunScreen { contents })
+        })
     }
 
     /// Returns facts about the window, one per line.

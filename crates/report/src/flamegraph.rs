@@ -26,10 +26,27 @@ const PARTS: u64 = 10_000;
 /// # Errors
 /// Fails if the profile has no events with self time, or if `out` cannot be written to.
 pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Write) -> Result<()> {
-    let folded = Folded::build(analysis, metric);
+    draw_flamegraph(
+        &Folded::build(analysis, metric),
+        analysis.profile(),
+        metric,
+        out,
+    )
+}
+
+/// Writes a flame graph of paths that are folded already. They must be of `profile`.
+///
+/// # Errors
+/// Fails if the paths have no time, or if `out` cannot be written to.
+pub fn draw_flamegraph(
+    folded: &Folded<'_>,
+    profile: &Profile,
+    metric: StackMetric,
+    out: impl Write,
+) -> Result<()> {
     let depth = folded.depth();
     let folded = folded.cut(LEVELS, Nanos(folded.total().0 / PARTS));
-    let names = names(folded.strings(), analysis.profile());
+    let names = names(folded.strings(), profile);
     let lines: Vec<String> = folded
         .iter()
         .map(|(path, weight)| line(&folded.frames(path), weight.0, &names))

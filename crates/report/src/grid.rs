@@ -11,6 +11,16 @@ pub(crate) enum Align {
 
 const SPACING: usize = 2;
 
+/// Lays out rows below a header without a rule, where lines are scarce.
+pub(crate) fn dense_grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {
+    let text = grid(columns, rows);
+    let lines = text.lines().enumerate().filter(|(index, _)| *index != 1);
+    lines.fold(String::new(), |mut text, (_, line)| {
+        push_line(&mut text, line);
+        text
+    })
+}
+
 /// Lays out rows below a header and a rule. Columns are as wide as their widest text, and lines have
 /// no trailing blanks.
 pub(crate) fn grid(columns: &[(&str, Align)], rows: &[Vec<String>]) -> String {

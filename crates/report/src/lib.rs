@@ -29,6 +29,7 @@
 //! ```
 
 mod annotated;
+mod called;
 mod diff;
 mod error;
 mod flamegraph;
@@ -38,6 +39,8 @@ mod info;
 mod memory;
 mod number;
 mod run;
+mod screen;
+mod steps;
 mod table;
 mod verdict;
 mod visible;
@@ -45,12 +48,14 @@ mod visible;
 pub use annotated::annotated_text;
 pub use diff::{DiffLayout, diff_text, label_header};
 pub use error::{Error, Result};
-pub use flamegraph::{write_flamegraph, write_flamegraph_file};
+pub use flamegraph::{draw_flamegraph, write_flamegraph, write_flamegraph_file};
 pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use run::{RunOptions, imports_text, run_facts, run_hints};
+pub use screen::{ScreenEnd, screen_text};
+pub use steps::{StepsLayout, steps_text};
 pub use table::{
     NO_EVENTS, TABLE_COLUMNS, TableFacts, TableOptions, events_table, table, table_of_rows,
 };

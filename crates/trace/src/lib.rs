@@ -61,5 +61,5 @@ pub use read::{
 pub use read_options::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs};
 pub use reading::Reading;
 pub use repairs::{Repair, Repairs};
-pub use slim::{SlimForm, fitting_slim, slim_json, write_slim};
+pub use slim::{SlimForm, fitting_slim, slim_json, slim_metadata, write_slim};
 pub use trace_format::{TraceFormat, write_named_trace_file, write_trace_file};

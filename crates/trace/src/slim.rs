@@ -137,6 +137,12 @@ pub fn slim_json(report: &CutReport, bytes: u64) -> String {
     document(report, Some(bytes), None)
 }
 
+/// Returns the counts of a cut as JSON, for the metadata of a trace that is cut before it is first
+/// written.
+pub fn slim_metadata(report: &CutReport) -> String {
+    document(report, None, None)
+}
+
 fn document(report: &CutReport, bytes: Option<u64>, earlier: Option<&str>) -> String {
     let earlier = earlier.and_then(|text| RawValue::from_string(json_value(text)).ok());
     let document = Document {

@@ -16,6 +16,7 @@ from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.recorded_files import RecordedFiles
+from mindprof._results.step_times import StepTimes, step_times
 
 NO_RECORDING = (
     "'NoneType' object has no attribute 'save' (no finished recording: "
@@ -131,6 +132,21 @@ class SharedResults(RecordedFiles):
             AttributeError: No recording has finished.
         """
         return code_costs(self._finished("listing modules"), "modules", instances=instances)
+
+    def steps(self) -> StepTimes:
+        """Splits the wall time of each step into classes, and finds slow steps.
+
+        Each moment of a step counts for the first of these classes that anything runs of:
+        `kernel`, `copy`, `memset`, `communication`, `runtime`, `data_loading`, `operators`,
+        `python`, `idle`. The classes of a step sum to its duration.
+
+        Returns:
+            The times in microseconds; no steps if the recording has none.
+
+        Raises:
+            AttributeError: There is no finished recording.
+        """
+        return step_times(self._finished("getting steps").ask("step_times"))
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"

@@ -17,8 +17,8 @@ else:
 
 _DESCRIPTION = """\
 Profile an unmodified Python program. When it ends, even by Ctrl-C or an
-exception, print the most expensive rows and write the trace, the table and
-the stacks to a folder."""
+exception, print what takes most of its time and where, and write the trace,
+the table and the stacks to a folder."""
 
 _EPILOGUE = """\
 examples:
@@ -56,6 +56,10 @@ class Arguments:
     stacks: bool
     is_sampled: bool
     """Whether stacks are sampled; otherwise every call is traced."""
+    details: bool
+    """Whether dtypes and memory are recorded for the first screen."""
+    keep_all: bool
+    """Whether the trace has every event, however large it is."""
     install: bool
     """Whether mindprof also replaces torch's profiler for the program."""
     wait: int
@@ -96,6 +100,8 @@ def parse(words: Sequence[str]) -> Arguments:
         flops=found.flops,
         stacks=stacks != "off",
         is_sampled=stacks == "sampled",
+        details=stacks != "off",
+        keep_all=found.keep == "all",
         install=found.install,
         wait=found.wait,
         warmup=found.warmup,
@@ -181,20 +187,28 @@ def _parser() -> argparse.ArgumentParser:
         help=f"limit the memory of a recording [default: {DEFAULT_BUDGET_BYTES >> 20}MiB]",
     )
     add(
+        "--keep",
+        choices=("last", "all"),
+        default="last",
+        metavar="WHAT",
+        help="if the trace is larger than 25 MB, keep its last part (last) or all of it (all) "
+        "[default: last]",
+    )
+    add(
         "--sort",
         "--sort-by",
         choices=sorted(_core.sort_keys()),
         default="self_cpu_time_total",
         metavar="KEY",
-        help="sort rows by KEY [default: self_cpu_time_total]",
+        help="sort the rows of the table by KEY [default: self_cpu_time_total]",
     )
     add(
         "--limit",
         "--row-limit",
         type=_count,
-        default=15,
+        default=0,
         metavar="ROWS",
-        help="print at most ROWS rows [default: 15]",
+        help="also print the first ROWS rows of the table [default: 0]",
     )
     add("-q", "--quiet", action="store_true", help="print only the paths of the results")
     return parser

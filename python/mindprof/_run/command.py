@@ -17,6 +17,8 @@ from mindprof._install.install import install, uninstall
 from mindprof._profiler.metadata import rank_among_several
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._run.arguments import Arguments, parse
+from mindprof._run.children import Children
+from mindprof._run.garbage import GarbageTimes
 from mindprof._run.imports import Imports
 from mindprof._run.optimizer_steps import OptimizerSteps
 from mindprof._run.program import Program, ProgramError
@@ -82,8 +84,9 @@ class _Run:
         self.is_finishing = False
         self.patience = Patience(results.say)
         self.profiler = RunProfile(
-            record_shapes=arguments.shapes or arguments.memory,
-            profile_memory=arguments.memory,
+            # The first screen names dtypes, and memory that grows.
+            record_shapes=arguments.shapes or arguments.memory or arguments.details,
+            profile_memory=arguments.memory or arguments.details,
             with_stack=SAMPLED if arguments.is_sampled else arguments.stacks or arguments.memory,
             with_flops=arguments.flops,
             budget_bytes=arguments.budget_bytes,
@@ -93,6 +96,9 @@ class _Run:
         self.imports = Imports(self._meet_host, results.marks)
         self.steps = OptimizerSteps(self.profiler.step)
         self.worker_times = WorkerTimes(results.marks)
+        self.garbage = GarbageTimes()
+        self.children = Children()
+        results.garbage, results.children = self.garbage, self.children
 
     def go(self) -> int:
         """Runs the program and returns its exit status."""
@@ -103,6 +109,8 @@ class _Run:
         self.steps.start()
         self.imports.start()
         self.worker_times.start()
+        self.garbage.start()
+        self.children.start()
         if self.arguments.install:
             install()
         # Last, so that few of our own calls are recorded.
@@ -193,6 +201,8 @@ class _Run:
         self.is_finishing = True
         self.steps.stop()
         self.worker_times.stop()
+        self.garbage.stop()
+        self.children.stop()
         self.profiler.stop()
         if self.arguments.install:
             uninstall()

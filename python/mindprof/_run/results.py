@@ -7,23 +7,26 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from mindprof import _core
 from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
+from mindprof._run.children import Children
+from mindprof._run.compilations import compilations
+from mindprof._run.garbage import GarbageTimes
 from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
+from mindprof._run.sources import read_sources
+
+#: The largest number of events and memory records of a trace: about 25 MB, compressed.
+_MOST_RECORDS = 1_200_000
 
 #: The row limit of the table in the folder: none.
 _ALL_ROWS = -1
-
-#: The compressed size from which on viewers are slow to open a trace. Decompressed, it is 10 to 30
-#: times as large.
-_LARGE_TRACE = 10_000_000
 
 
 class Results:
@@ -35,6 +38,10 @@ class Results:
         self.terminal = terminal
         self.windows = 0
         self.marks = Marks()
+        self.garbage = GarbageTimes()
+        self.children = Children()
+        #: The share of the events that the trace has.
+        self.kept = 1.0
         #: Whether the program ended by itself.
         self.is_program_done = False
 
@@ -49,15 +56,15 @@ class Results:
             self.say("no further window was written: the program made no more optimizer steps")
             return
         self.windows += 1
-        self.say(f"writing results to {self.folder}")
         many = self.arguments.active > 0 and self.arguments.repeat != 1
         end = f"-{self.windows}" if many else ""
         # A range of the program may have the name of an import, so only real modules count.
         report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
         prof.recorded_steps = ()
         prof.add_metadata_json(*report.metadata())
+        screen = report.screen(self._facts(report))
         written = []
-        for name, write in self._files(prof, report):
+        for name, write in self._files(prof, report, screen):
             path = self.folder / name.format(end)
             try:
                 write(path)
@@ -66,19 +73,69 @@ class Results:
                 self.say(f"could not write {path}: {error}")
             else:
                 written.append(path)
-        if not self.arguments.quiet:
-            self._show(self._table(report, self.arguments.limit, self._width()))
         if steps is not None and steps < self.arguments.active:
             wanted = f"{self.arguments.active} requested optimizer steps"
             self.say(f"the window has {steps} of {wanted}: {self._why_no_more(prof)}")
         for cause, count in _core.profile_loss(prof.recording).items():
             self.say(f"events lost: {count:,} {cause}")
-        for path in written:
-            self.say(f"wrote {path} ({size_of(path)})")
-        if not self.arguments.quiet:
-            for fact in report.facts():
-                self.say(fact)
-            self._hint(report, written, end)
+        if self.arguments.quiet:
+            for path in written:
+                self.say(f"wrote {path} ({size_of(path)})")
+            return
+        trace = self.folder / f"trace{end}.json.gz"
+        text = screen.text(
+            {
+                "wrote": self._written(written),
+                "program": shlex.join(self._program()),
+                "trace": shlex.quote(_near(trace)) if trace in written else None,
+                "has_schedule": self.arguments.active > 0,
+                "has_stacks": self.arguments.stacks,
+            }
+        )
+        self._show(text.rstrip("\n"))
+        if self.arguments.limit:
+            self._show(self._table(report, self.arguments.limit, self._width()))
+
+    def _facts(self, report: _core.RunReport) -> dict[str, Any]:
+        """Collects what the engine cannot know: sources, compilations, collections, children."""
+        return {
+            "sources": read_sources(report.own_files()),
+            "compiled": compilations(),
+            "collections": self.garbage.outside(self.marks.imports),
+            "children": self.children.not_recorded(self.marks.imports),
+        }
+
+    def _written(self, paths: list[Path]) -> list[str]:
+        if not paths:
+            return []
+        sizes = sum(path.stat().st_size for path in paths)
+        names = ", ".join(path.name.split(".")[0] for path in paths)
+        lines = [f"wrote {_near(self.folder)} ({size_text(sizes)}): {names}"]
+        if self.kept < 1:
+            lines.append(
+                f"the trace has the last {self.kept:.0%} of the events, all else the whole run: "
+                "--keep all keeps them"
+            )
+        return lines
+
+    @contextmanager
+    def _bounded(self, prof: RunProfile) -> Iterator[None]:
+        """Makes exports write the last part of a recording that is too large for a file."""
+        most = None if self.arguments.keep_all else _MOST_RECORDS
+        part = None if most is None else _core.last_part(prof.recording, most)
+        if part is None:
+            yield
+            return
+        recording, key, report = part
+        prof.add_metadata_json(key, report)
+        with prof.showing(recording):
+            yield
+        self.kept = len(recording) / max(len(prof.recording), 1)
+
+    def _program(self) -> list[str]:
+        arguments = self.arguments
+        start = ["-m", arguments.target] if arguments.is_module else [arguments.target]
+        return [*start, *arguments.words]
 
     def _why_no_more(self, prof: RunProfile) -> str:
         if not self.is_program_done:
@@ -96,25 +153,6 @@ class Results:
         except OSError:
             return None
 
-    def _hint(self, report: _core.RunReport, written: list[Path], end: str) -> None:
-        stacks = self.arguments.stacks
-        for hint in report.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks):
-            self._show(f"hint: {hint}")
-        trace = self.folder / f"trace{end}.json.gz"
-        if trace not in written:
-            return
-        if trace.stat().st_size >= _LARGE_TRACE and (ways := self._ways_to_record_less()):
-            self._show(f"hint: the trace is large: {ways}")
-        if stacks:
-            place = shlex.quote(str(trace))
-            command = f"mindprof table {place} --group-by stack:3"
-            self._show(f"hint: to see the lines that rows come from: {command}")
-
-    def _ways_to_record_less(self) -> str:
-        active = "" if self.arguments.active else "record only N optimizer steps with --active N"
-        calls = "leave out Python calls with --no-stacks" if self.arguments.stacks else ""
-        return ", or ".join(way for way in (active, calls) if way)
-
     def say(self, text: str) -> None:
         """Prints a line beside the program's own output."""
         self._show(f"mindprof: {text}")
@@ -125,16 +163,19 @@ class Results:
             print(text, file=self.terminal, flush=True)
 
     def _files(
-        self, prof: RunProfile, report: _core.RunReport
+        self, prof: RunProfile, report: _core.RunReport, screen: _core.RunScreen
     ) -> list[tuple[str, Callable[[Path], Any]]]:
         def write_table(path: Path) -> None:
-            facts = "".join(f"{fact}\n" for fact in report.facts())
+            stacks = self.arguments.stacks
+            hints = report.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks)
+            lines = [*report.facts(), *(f"hint: {hint}" for hint in hints)]
+            facts = "".join(f"{line}\n" for line in lines)
             table = self._table(report, _ALL_ROWS)
             path.write_text(f"{table}\n{facts}", encoding="utf-8")
 
-        def write_stacks(path: Path) -> None:
-            # One line per path of the flame graph.
-            _core.write_paths(prof.recording, path, "self_cpu_time_total")
+        def write_trace(path: Path) -> None:
+            with self._bounded(prof):
+                prof.export_chrome_trace(path)
 
         def write_timeline(path: Path) -> None:
             with warnings.catch_warnings():
@@ -143,12 +184,13 @@ class Results:
                 prof.export_memory_timeline(str(path))
 
         files: list[tuple[str, Callable[[Path], Any]]] = [
-            ("trace{}.json.gz", prof.export_chrome_trace),
+            ("trace{}.json.gz", write_trace),
+            ("summary{}.json", lambda path: path.write_text(screen.json(), encoding="utf-8")),
             ("table{}.txt", write_table),
         ]
         if self.arguments.stacks:
-            files.append(("stacks{}.folded", write_stacks))
-            files.append(("flamegraph{}.svg", lambda path: prof.export_flamegraph(str(path))))
+            files.append(("stacks{}.folded", report.write_stacks))
+            files.append(("flamegraph{}.svg", report.write_flamegraph))
         if self.arguments.memory:
             files.append(("memory{}.html", write_timeline))
         return files
@@ -180,9 +222,22 @@ def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:
 
 def size_of(path: Path) -> str:
     """Formats the size of a file."""
-    size = float(path.stat().st_size)
+    return size_text(path.stat().st_size)
+
+
+def size_text(bytes_: int) -> str:
+    """Formats a number of bytes."""
+    size = float(bytes_)
     for unit in ("B", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.1f} GB"
+
+
+def _near(path: Path) -> str:
+    """Returns a path relative to the current folder if it lies there, because it is shorter."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except (OSError, ValueError):
+        return str(path)

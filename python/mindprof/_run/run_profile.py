@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from time import perf_counter_ns, time_ns
 
 from mindprof import _core
@@ -45,6 +46,21 @@ class RunProfile(profile):
         recording: _core.Profile | None = self.profiler.kineto_results
         assert recording is not None
         return recording
+
+    @contextmanager
+    def showing(self, recording: _core.Profile) -> Iterator[None]:
+        """Makes exports write another recording, such as a part of the last window.
+
+        Args:
+            recording: The recording to write.
+        """
+        assert self.profiler is not None
+        whole = self.profiler.kineto_results
+        self.profiler.kineto_results = recording
+        try:
+            yield
+        finally:
+            self.profiler.kineto_results = whole
 
     def report(self, marks: Marks, modules: set[str]) -> _core.RunReport:
         """Draws the conclusions from the last window.

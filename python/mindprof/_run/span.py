@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -15,3 +16,11 @@ class Span(NamedTuple):
 
     begin_ns: int
     end_ns: int
+
+    def is_in(self, spans: Sequence[Span]) -> bool:
+        """Returns whether it lies within one of some other spans.
+
+        Args:
+            spans: The other spans.
+        """
+        return any(span.begin_ns <= self.begin_ns and self.end_ns <= span.end_ns for span in spans)

@@ -186,6 +186,55 @@ impl<'a> Folded<'a> {
         }
     }
 
+    /// Separates the paths through some names from all others, and passes over names that say
+    /// nothing. Returns the others first. Takes time linear in the number of paths.
+    ///
+    /// ```text
+    /// main 5 ── wrapper 1 ── f 3      passes over `wrapper`, separates `import`
+    ///      └─── import ── g 7         main 6 ── f 3    and    main ── import ── g 7
+    /// ```
+    #[must_use]
+    pub fn parted(&self, part: impl Fn(&str) -> PathPart) -> (Self, Self) {
+        let parts: Vec<PathPart> = self.strings.iter().map(part).collect();
+        let mut tables = [StackTable::new(), StackTable::new()];
+        let mut weights = [vec![Nanos::ZERO], vec![Nanos::ZERO]];
+        let mut kept = vec![(0, [StackId::NONE; 2], false)];
+        for (index, (caller, frame)) in self.paths.nodes().enumerate() {
+            let (mut side, mut at, mut is_dropped) = kept[caller.index()];
+            match parts[frame.index()] {
+                PathPart::Kept | PathPart::PassedOver => {}
+                PathPart::Separate => side = 1,
+                PathPart::Dropped => is_dropped = true,
+                PathPart::Resumed => is_dropped = false,
+            }
+            let is_named = matches!(parts[frame.index()], PathPart::Kept | PathPart::Separate);
+            // A separate path needs its callers too, so these are on both sides.
+            if is_named && !is_dropped {
+                for side in side..2 {
+                    at[side] = tables[side].push(at[side], frame);
+                }
+            }
+            kept.push((side, at, is_dropped));
+            for (table, weights) in tables.iter().zip(&mut weights) {
+                weights.resize(table.len(), Nanos::ZERO);
+            }
+            if !is_dropped {
+                let weight = &mut weights[side][at[side].index()];
+                *weight = *weight + self.weights[index + 1];
+            }
+        }
+        let [mut work, mut separate] = weights.map(|weights| Self {
+            strings: self.strings.clone(),
+            paths: StackTable::new(),
+            weights,
+        });
+        [work.paths, separate.paths] = tables;
+        // What was spent in names passed over at the very beginning has no path left.
+        work.weights[StackId::NONE.index()] = Nanos::ZERO;
+        separate.weights[StackId::NONE.index()] = Nanos::ZERO;
+        (work, separate)
+    }
+
     /// Returns the number of names of each path.
     fn depths(&self) -> Vec<usize> {
         let mut depths = vec![0];
@@ -199,6 +248,21 @@ impl<'a> Folded<'a> {
     pub fn total(&self) -> Nanos {
         Nanos(self.weights.iter().map(|weight| weight.0).sum())
     }
+}
+
+/// The treatment of a name of a path by [`Folded::parted`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathPart {
+    /// The name stays in its path.
+    Kept,
+    /// The name is taken out of its path; its time counts at its caller.
+    PassedOver,
+    /// The path and all below it are separated from the others.
+    Separate,
+    /// The path and all below it are left out, up to a name that resumes.
+    Dropped,
+    /// The name is taken out of its path, and what is below it is kept again.
+    Resumed,
 }
 
 /// Returns whether the device time of an event is counted at other events: that of a kernel at its

@@ -1,7 +1,6 @@
 use mindprof_model::{DeviceKind, Event, Part, ScopeKind, StringTable, Thread, ThreadId};
 
 use super::*;
-use crate::sampling::SAMPLING_KEY;
 
 /// Draws events with stacks on threads of process 7, whose main thread is the first.
 struct Drawing {
@@ -256,8 +255,12 @@ fn functions_that_pass_calls_on_are_not_what_is_called() {
 //       aten::mm                  |--|                  55..65
 fn sampled() -> Drawing {
     let mut time = Drawing::new();
-    let sampling = r#"{"interval_us":0,"samples":16,"dropped":0}"#;
-    time.part.metadata.set(SAMPLING_KEY, sampling);
+    let sampling = mindprof_model::Sampling {
+        interval_us: 0,
+        samples: 16,
+        dropped: 0,
+    };
+    sampling.write(&mut time.part.metadata);
     let (main, first, second) = ("train.py(9): main", "train.py(14): f", "train.py(15): f");
     time.call(main, &[], (0, 100));
     time.call(first, &[main], (10, 40));

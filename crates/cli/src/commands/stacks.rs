@@ -5,12 +5,13 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use mindprof_analyze::{Analysis, PATH_LEVELS, StackMetric};
+use mindprof_analyze::{Analysis, Folded, PATH_LEVELS, StackMetric};
+use mindprof_answers::{Pictures, Work};
 use mindprof_formats::{
     Error, FoldedLines, Format, NO_STACKS, Result, STACK_METRICS, cut_levels, paths_json,
-    stack_metric, write_callers, write_paths, write_speedscope,
+    stack_metric, write_folded_paths, write_speedscope,
 };
-use mindprof_report::{Error as ReportError, write_flamegraph};
+use mindprof_report::{Error as ReportError, draw_flamegraph};
 
 use crate::failure::Outcome;
 use crate::form::{Choice, Form, choose, listed, values};
@@ -85,6 +86,10 @@ pub(crate) struct StacksArgs {
     #[arg(long)]
     scopes: bool,
 
+    /// Show the imports of a run instead of its work.
+    #[arg(long)]
+    imports: bool,
+
     /// Write to FILE instead of stdout; `-` writes to stdout.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     out: Option<PathBuf>,
@@ -152,7 +157,9 @@ fn write(
             lines => Ok(counted(lines, "stack")),
         },
         Stacks::Picture => {
-            write_flamegraph(analysis, args.metric, file)?;
+            let folded = Folded::build(analysis, args.metric);
+            let folded = pictured(args, analysis, &folded);
+            draw_flamegraph(&folded, analysis.profile(), args.metric, file)?;
             Ok("a flame graph".into())
         }
         Stacks::Speedscope => match analysis.profile().events().len() as u64 {
@@ -170,11 +177,12 @@ fn write(
 /// Writes folded lines, and warns if scopes replace missing stacks or deep stacks were cut.
 fn write_stacks(args: &StacksArgs, analysis: &Analysis, out: impl Write) -> Result<FoldedLines> {
     let has_stacks = !analysis.profile().stacks().is_empty();
-    let written = if has_stacks && !args.scopes {
-        write_callers(analysis, args.metric, out)?
+    let folded = if has_stacks && !args.scopes {
+        Folded::of_callers(analysis, args.metric)
     } else {
-        write_paths(analysis, args.metric, out)?
+        Folded::build(analysis, args.metric)
     };
+    let written = write_folded_paths(&pictured(args, analysis, &folded), out)?;
     if written.lines > 0 && !has_stacks && !args.scopes {
         warn(args, NO_STACKS);
     }
@@ -182,6 +190,16 @@ fn write_stacks(args: &StacksArgs, analysis: &Analysis, out: impl Write) -> Resu
         warn(args, &cut_levels(written.levels));
     }
     Ok(written)
+}
+
+/// Returns the paths of a run's work, or of its imports if these are asked for.
+fn pictured<'a>(args: &StacksArgs, analysis: &Analysis, folded: &Folded<'a>) -> Folded<'a> {
+    let pictures = Pictures::new(folded, &Work::of(analysis));
+    if args.imports {
+        pictures.imports
+    } else {
+        pictures.work
+    }
 }
 
 fn warn(args: &StacksArgs, what: &str) {

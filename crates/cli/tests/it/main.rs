@@ -18,6 +18,7 @@ mod pipes;
 mod program;
 mod slim;
 mod stacks;
+mod steps;
 mod table;
 mod traces;
 mod verify;

@@ -1,0 +1,106 @@
+use mindprof_model::{Category, DeviceKind, Event, Part, StackId, StringTable, Thread, ThreadId};
+
+use super::*;
+use crate::source_files::{SourceFile, SourceFunction};
+
+fn part() -> (Part, ThreadId) {
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    (part, thread)
+}
+
+fn operator(part: &mut Part, thread: ThreadId, name: &str, start: u64, frames: &[&str]) {
+    let mut stack = StackId::NONE;
+    for frame in frames {
+        let frame = part.strings.intern(frame);
+        stack = part.stacks.push(stack, frame);
+    }
+    let name = part.strings.intern(name);
+    let mut event = Event::new(Category::Operator, name, thread, Nanos(start), Nanos(10));
+    event.stack = stack;
+    part.add_event(event);
+}
+
+fn paths(part: Part, sources: &SourceFiles) -> CodePaths {
+    let analysis = Analysis::build(part.into_profile().unwrap());
+    CodePaths::of_main(&analysis, &Work::all(), &OwnCode::default(), sources)
+}
+
+fn shown(paths: &CodePaths) -> Vec<(usize, &str, u32, u64, u64)> {
+    let paths = paths.paths.iter();
+    paths
+        .map(|path| {
+            (
+                path.depth,
+                path.function.as_str(),
+                path.line,
+                path.own.0,
+                path.total.0,
+            )
+        })
+        .collect()
+}
+
+#[test]
+fn a_function_is_a_path_for_each_caller() {
+    let (mut part, thread) = part();
+    let forward = "train.py(5): forward";
+    let linear = "torch/nn/modules/linear.py(20): forward";
+    for start in [0, 10, 20] {
+        let frames = [
+            "train.py(30): main",
+            "train.py(12): evaluate",
+            forward,
+            linear,
+        ];
+        operator(&mut part, thread, "aten::addmm", start, &frames);
+    }
+    operator(
+        &mut part,
+        thread,
+        "aten::addmm",
+        30,
+        &["train.py(31): main", forward, linear],
+    );
+    let paths = paths(part, &SourceFiles::default());
+    let expected = [
+        (0, "main", 30, 0, 40),
+        (1, "evaluate", 12, 0, 30),
+        (2, "forward", 5, 30, 30),
+        (1, "forward", 5, 10, 10),
+    ];
+    assert_eq!(shown(&paths), expected);
+    assert_eq!((paths.hottest(), paths.caller(2)), (Some(2), Some(1)));
+    assert_eq!(paths.paths[2].mostly.as_ref().unwrap().name, "aten::addmm");
+}
+
+#[test]
+fn sources_tell_methods_of_one_name_apart() {
+    let (mut part, thread) = part();
+    let frames = ["train.py(25): forward", "train.py(8): forward"];
+    operator(&mut part, thread, "aten::mm", 0, &frames);
+    let function = |first, last, name: &str| SourceFunction {
+        first,
+        last,
+        name: name.into(),
+    };
+    let sources = SourceFiles::new(vec![SourceFile {
+        file: "train.py".into(),
+        functions: vec![
+            function(7, 10, "Block.forward"),
+            function(20, 30, "Net.forward"),
+        ],
+        lines: Vec::new(),
+    }]);
+    let paths = paths(part, &sources);
+    let expected = [
+        (0, "Net.forward", 25, 0, 10),
+        (1, "Block.forward", 8, 10, 10),
+    ];
+    assert_eq!(shown(&paths), expected);
+}

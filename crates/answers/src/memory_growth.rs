@@ -1,0 +1,91 @@
+//! Memory that each step allocates and that nothing frees, and the line that allocates it.
+
+use mindprof_analyze::Analysis;
+use mindprof_model::{Nanos, Place, StringId};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::own_code::OwnCode;
+use crate::steps::Step;
+use crate::top_operators::CodePlace;
+
+/// The number of steps from which on growth can be told from a beginning.
+const ENOUGH_STEPS: usize = 6;
+
+/// The first and the last steps do not count: an optimizer creates its state in the first, and the
+/// last one's tensors are still in use.
+const UNCOUNTED: usize = 2;
+
+/// The least growth in bytes per step that is worth mentioning.
+const LEAST: u64 = 16 * 1024;
+
+/// Memory that grows with every step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemoryGrowth {
+    /// The median of the bytes that a step allocates and that outlive the recording.
+    pub bytes_per_step: u64,
+    /// The number of steps that were looked at.
+    pub steps: usize,
+    /// The line of the user's that allocates most of them.
+    pub place: Option<CodePlace>,
+    /// The operator that allocates most of them.
+    pub operator: Option<String>,
+}
+
+impl MemoryGrowth {
+    /// Finds memory that grows in nearly every step. Returns `None` if no memory was recorded, if
+    /// there are too few steps, or if memory does not grow.
+    pub fn find(analysis: &Analysis, own: &OwnCode, steps: &[Step]) -> Option<Self> {
+        if !analysis.has_memory() || steps.len() < ENOUGH_STEPS {
+            return None;
+        }
+        let mut steps = steps.to_vec();
+        steps.sort_by_key(|step| step.start);
+        let counted = &steps[UNCOUNTED..steps.len() - UNCOUNTED];
+        let profile = analysis.profile();
+        let places: Vec<Option<Place<'_>>> = profile
+            .strings()
+            .iter()
+            .map(|text| own.place(text))
+            .collect();
+        let mut kept = vec![0_u64; counted.len()];
+        let mut by_frame: FxHashMap<StringId, u64> = FxHashMap::default();
+        let mut by_operator: FxHashMap<StringId, u64> = FxHashMap::default();
+        for block in analysis.memory_timeline().blocks() {
+            let (Some(created), None) = (block.created, block.destroyed) else {
+                continue;
+            };
+            let Some(step) = step_at(counted, created).filter(|_| block.are_times_known) else {
+                continue;
+            };
+            kept[step] += block.bytes;
+            let Some(owner) = block.owner else { continue };
+            *by_operator.entry(profile.event(owner).name).or_default() += block.bytes;
+            let mut frames = profile.stacks().frames(analysis.stack(owner));
+            if let Some(frame) = frames.find(|frame| places[frame.index()].is_some()) {
+                *by_frame.entry(frame).or_default() += block.bytes;
+            }
+        }
+        kept.sort_unstable();
+        // Nine of ten steps have to grow: a cache that is filled once is no leak.
+        let least = kept[kept.len() / 10];
+        let median = kept[kept.len() / 2];
+        let most = |sums: &FxHashMap<StringId, u64>| {
+            let most = sums.iter().max_by_key(|&(&name, &bytes)| (bytes, name));
+            most.map(|(&name, _)| name)
+        };
+        (least >= LEAST).then(|| Self {
+            bytes_per_step: median,
+            steps: steps.len(),
+            place: most(&by_frame)
+                .and_then(|frame| places[frame.index()].as_ref().map(CodePlace::new)),
+            operator: most(&by_operator).map(|name| profile.strings().text(name).into()),
+        })
+    }
+}
+
+fn step_at(steps: &[Step], moment: Nanos) -> Option<usize> {
+    let after = steps.partition_point(|step| step.start <= moment);
+    let step = after.checked_sub(1)?;
+    (moment < steps[step].end()).then_some(step)
+}

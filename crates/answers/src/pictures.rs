@@ -1,0 +1,169 @@
+//! Which paths a picture of a program shows: its own work, apart from imports and from the profiler.
+
+use mindprof_analyze::{Folded, PathPart};
+use mindprof_model::{Place, StringId};
+use rustc_hash::FxHashSet;
+
+use crate::work::Work;
+
+/// The beginning of the frames in which Python imports a module.
+const IMPORTING: &str = "<frozen importlib._bootstrap";
+
+/// The beginning of the files of the profiler itself, and the name of its thread.
+const PROFILER: &str = "mindprof/";
+const PROFILER_THREAD: &str = "mindprof ";
+
+/// The files in which `mindprof run` prepares a program, and the one in which it runs it.
+const LAUNCHER: [&str; 3] = [
+    "mindprof/__main__.py",
+    "mindprof/_command.py",
+    "mindprof/_run/command.py",
+];
+const PROGRAM: &str = "mindprof/_run/program.py";
+
+/// Frames in which Python runs a program or a module.
+const RUNNERS: [&str; 2] = ["<frozen runpy>", "<built-in function exec>"];
+
+/// The paths of a profile in two pictures.
+#[derive(Debug)]
+pub struct Pictures<'a> {
+    /// The work of the program.
+    pub work: Folded<'a>,
+    /// Its imports.
+    pub imports: Folded<'a>,
+}
+
+impl<'a> Pictures<'a> {
+    /// Separates the imports of a program from its work, and takes out the profiler's own frames
+    /// and threads.
+    pub fn new(folded: &Folded<'a>, work: &Work) -> Self {
+        let side = work.side_ranges();
+        let imports: FxHashSet<&str> = side
+            .into_iter()
+            .flat_map(|side| side.imports.iter().map(String::as_str))
+            .collect();
+        let steps: FxHashSet<&str> = side
+            .into_iter()
+            .flat_map(|side| side.steps.iter().map(String::as_str))
+            .collect();
+        let (work, imports) = folded.parted(|name| {
+            let is_import = imports.contains(name) || side.is_some() && name.starts_with(IMPORTING);
+            if is_import {
+                PathPart::Separate
+            } else if steps.contains(name) {
+                PathPart::PassedOver
+            } else {
+                part(name)
+            }
+        });
+        Self {
+            work: without_lone_root(folded, work),
+            imports: without_lone_root(folded, imports),
+        }
+    }
+}
+
+fn part(name: &str) -> PathPart {
+    if name.starts_with(PROFILER_THREAD) {
+        return PathPart::Dropped;
+    }
+    if RUNNERS.iter().any(|runner| name.starts_with(runner)) {
+        return PathPart::PassedOver;
+    }
+    match Place::parse(name).map(|place| place.file) {
+        Some(PROGRAM) => PathPart::Resumed,
+        Some(file) if LAUNCHER.contains(&file) => PathPart::Dropped,
+        Some(file) if file.starts_with(PROFILER) => PathPart::PassedOver,
+        Some(_) | None => PathPart::Kept,
+    }
+}
+
+/// Takes out the name of a thread if all other threads of a profile were left out.
+fn without_lone_root<'a>(before: &Folded<'a>, after: Folded<'a>) -> Folded<'a> {
+    let roots = |folded: &Folded<'_>| -> FxHashSet<StringId> {
+        let paths = folded.iter().map(|(path, _)| folded.frames(path));
+        paths.filter_map(|frames| frames.first().copied()).collect()
+    };
+    let (before, left) = (roots(before), roots(&after));
+    let Some(&root) = left
+        .iter()
+        .next()
+        .filter(|_| left.len() == 1 && before.len() > 1)
+    else {
+        return after;
+    };
+    let name = after.strings().text(root).to_owned();
+    if Place::parse(&name).is_some() || !before.contains(&root) {
+        return after;
+    }
+    let is_root = |text: &str| {
+        if text == name {
+            PathPart::PassedOver
+        } else {
+            PathPart::Kept
+        }
+    };
+    after.parted(is_root).0
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_analyze::{Analysis, StackMetric};
+    use mindprof_model::{Category, Timeline};
+
+    use super::*;
+    use crate::side_ranges::SideRanges;
+
+    #[test]
+    fn imports_are_a_picture_of_their_own() {
+        let profile = Timeline::draw(|time| {
+            let call = Category::PythonFunction;
+            time.event(call, "mindprof/_run/command.py(9): run", |time| {
+                time.event(call, "<built-in function setattr>", |time| time.idle(50));
+                let program = "mindprof/_run/program.py(5): run";
+                time.event(call, program, |time| drawn_program(time));
+            });
+        });
+        let analysis = Analysis::build(profile);
+        let work = Work::without(SideRanges::default());
+        let folded = Folded::build(&analysis, StackMetric::SelfCpuTime);
+        let pictures = Pictures::new(&folded, &work);
+        let lines = |folded: &Folded<'_>| -> Vec<(String, u64)> {
+            let text = |frame| folded.strings().text(frame).to_owned();
+            let path = |path| {
+                let frames = folded.frames(path).into_iter();
+                frames.map(text).collect::<Vec<_>>()
+            };
+            let lines = folded.iter();
+            lines
+                .map(|(at, weight)| (path(at).join(";"), weight.0))
+                .collect()
+        };
+        let expected = [
+            ("train.py(1): <module>".to_owned(), 3),
+            ("train.py(1): <module>;aten::mm".to_owned(), 3),
+        ];
+        assert_eq!(lines(&pictures.work), expected);
+        let imports = lines(&pictures.imports);
+        assert!(
+            imports[0].0.ends_with("torch/__init__.py(1): <module>"),
+            "{imports:?}"
+        );
+        assert_eq!((imports.len(), imports[0].1), (1, 7));
+    }
+
+    fn drawn_program(time: &mut Timeline) {
+        let call = Category::PythonFunction;
+        time.event(call, "train.py(1): <module>", |time| {
+            time.idle(1);
+            let find = "<frozen importlib._bootstrap>(9): _find_and_load";
+            time.event(call, find, |time| {
+                time.event(call, "torch/__init__.py(1): <module>", |time| time.idle(7));
+            });
+            time.event(call, "mindprof/_run/optimizer_steps.py(5): step", |time| {
+                time.idle(2);
+                time.op("aten::mm", 3);
+            });
+        });
+    }
+}

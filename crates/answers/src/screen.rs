@@ -1,0 +1,198 @@
+//! The first screen of `mindprof run`: what takes the time of a run and where, as data.
+//!
+//! It brings the conclusions about one window together with the facts that only the launcher knows:
+//! compilations, garbage collections, children and source files.
+
+use mindprof_analyze::{Analysis, microseconds};
+use mindprof_model::{Category, LossCause, Nanos};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::code_paths::CodePaths;
+use crate::memory_growth::MemoryGrowth;
+use crate::own_code::OwnCode;
+use crate::questions::micros;
+use crate::run::RunReport;
+use crate::source_files::SourceFiles;
+use crate::step_times::StepTimes;
+use crate::steps::Step;
+use crate::top_operators::{TopOperator, TopOperators, WideFloats};
+use crate::work::Work;
+
+/// The share of a run that waiting for data takes, from which on it comes first.
+const WAITING: f64 = 0.3;
+
+/// The compilations of one function by a compiler such as `torch.compile`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Compiled {
+    /// The name of the function.
+    pub function: String,
+    /// Its file, as the compiler names it.
+    pub file: String,
+    /// The line of its definition.
+    pub line: u32,
+    /// The number of compilations.
+    pub times: u64,
+    /// The time of all compilations.
+    #[serde(rename = "time_us", serialize_with = "micros")]
+    pub time: Nanos,
+    /// Why it was compiled again, if the compiler tells.
+    pub reason: Option<String>,
+}
+
+/// Facts about a run that neither its recording nor its marks contain.
+#[derive(Clone, Debug, Default)]
+pub struct ScreenFacts {
+    /// The user's own source files.
+    pub sources: SourceFiles,
+    /// The compilations, those that took longest first.
+    pub compiled: Vec<Compiled>,
+    /// The number of garbage collections and their time.
+    pub collections: (u64, Nanos),
+    /// The processes that the program started and that were not recorded.
+    pub children: Vec<String>,
+    /// Parts of paths that make a file the user's own.
+    pub mine: Vec<String>,
+}
+
+/// A function of other threads or processes that makes the loop wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Elsewhere {
+    /// The file that defines it.
+    pub file: String,
+    /// Its name.
+    pub function: String,
+    /// The line in it that takes most of the time.
+    pub line: u32,
+    /// The time of its code and of the operators and libraries that it calls.
+    #[serde(rename = "own_us", serialize_with = "micros")]
+    pub own: Nanos,
+    /// The time of all threads and processes besides the main thread.
+    #[serde(rename = "of_us", serialize_with = "micros")]
+    pub of: Nanos,
+}
+
+/// The contents of the first screen.
+#[derive(Clone, Debug)]
+pub struct Screen {
+    /// The report about the window.
+    pub report: RunReport,
+    /// The facts of the launcher.
+    pub facts: ScreenFacts,
+    /// The times of the steps.
+    pub steps: StepTimes,
+    /// The paths of the user's functions on the main thread.
+    pub paths: CodePaths,
+    /// The function of workers that takes most of their time, if the loop waits for workers.
+    pub elsewhere: Option<Elsewhere>,
+    /// The operators by decreasing time.
+    pub operators: Vec<TopOperator>,
+    /// Double precision that surprises.
+    pub wide: Option<WideFloats>,
+    /// Memory that grows with every step.
+    pub growth: Option<MemoryGrowth>,
+    /// The number of events that were lost because the budget was full.
+    pub lost: u64,
+    /// Whether a device did work.
+    pub has_device: bool,
+    /// The time between two samples of stacks in microseconds, if stacks were sampled.
+    pub sample_interval_us: Option<f64>,
+    /// The number of samples.
+    pub samples: Option<u64>,
+}
+
+impl Screen {
+    /// Draws the conclusions of the first screen.
+    pub fn build(analysis: &Analysis, work: &Work, report: &RunReport, facts: ScreenFacts) -> Self {
+        let profile = analysis.profile();
+        let own = OwnCode::of(profile.metadata(), &facts.mine);
+        let steps = StepTimes::build(analysis, &own);
+        let known: Vec<Step> = steps.steps.iter().map(|time| time.step).collect();
+        let top = TopOperators::build(analysis, &own);
+        let waits: u64 = report.waits.times().iter().map(|time| time.0).sum();
+        let is_waiting = report.waits.has_workers && waits as f64 > WAITING * report.rest.0 as f64;
+        let sampling = profile.metadata().get("mindprof_sampling");
+        let sampling: Option<Value> = sampling.and_then(|text| serde_json::from_str(text).ok());
+        let sampled = |key: &str| sampling.as_ref().and_then(|sampling| sampling.get(key));
+        Self {
+            paths: CodePaths::of_main(analysis, work, &own, &facts.sources),
+            elsewhere: is_waiting
+                .then(|| elsewhere(analysis, work, &own, &facts.sources))
+                .flatten(),
+            operators: top.operators,
+            wide: top.wide,
+            growth: MemoryGrowth::find(analysis, &own, &known),
+            lost: profile.loss().count(LossCause::Budget),
+            has_device: profile
+                .events()
+                .iter()
+                .any(|event| event.category == Category::Kernel),
+            sample_interval_us: sampled("interval_us").and_then(Value::as_f64),
+            samples: sampled("samples").and_then(Value::as_u64),
+            report: report.clone(),
+            steps,
+            facts,
+        }
+    }
+
+    /// Returns the time that the loop waited for data.
+    pub fn data_wait(&self) -> Nanos {
+        let waits = self.report.waits.times();
+        let total: u64 = waits.iter().map(|time| time.0).sum();
+        Nanos(total).min(self.report.rest)
+    }
+
+    /// Returns the time of all compilations.
+    pub fn compile_time(&self) -> Nanos {
+        let compiled = self.facts.compiled.iter();
+        Nanos(compiled.map(|one| one.time.0).sum())
+    }
+
+    /// Returns the screen as JSON. Times are microseconds.
+    pub fn json(&self) -> String {
+        let report = &self.report;
+        let imports = report
+            .imports
+            .iter()
+            .map(|import| json!({"module": import.module, "time_us": microseconds(import.time)}));
+        let (collections, collecting) = self.facts.collections;
+        json!({
+            "recorded_us": microseconds(report.recorded),
+            "without_imports_us": microseconds(report.rest),
+            "imports": imports.collect::<Vec<_>>(),
+            "waited_for_data_us": microseconds(self.data_wait()),
+            "steps": self.steps,
+            "functions": self.paths,
+            "elsewhere": self.elsewhere,
+            "operators": self.operators,
+            "float64": self.wide,
+            "memory_growth": self.growth,
+            "compiled": self.facts.compiled,
+            "garbage_collections": collections,
+            "garbage_collection_us": microseconds(collecting),
+            "children_not_recorded": self.facts.children,
+            "workers": report.workers,
+            "lost_events": self.lost,
+            "sample_interval_us": self.sample_interval_us,
+            "samples": self.samples,
+        })
+        .to_string()
+    }
+}
+
+fn elsewhere(
+    analysis: &Analysis,
+    work: &Work,
+    own: &OwnCode,
+    sources: &SourceFiles,
+) -> Option<Elsewhere> {
+    let paths = CodePaths::of_others(analysis, work, own, sources);
+    let path = &paths.paths[paths.hottest()?];
+    Some(Elsewhere {
+        file: path.file.clone(),
+        function: path.function.clone(),
+        line: path.line,
+        own: path.own,
+        of: paths.total,
+    })
+}

@@ -1,0 +1,218 @@
+//! The operators that take most of the time, each with the line and the dtype that most of it
+//! belongs to, and double precision where the rest of a program computes in less.
+
+use mindprof_analyze::Analysis;
+use mindprof_model::{
+    Category, DType, DeviceKind, EventId, Input, InputsIter, Nanos, Place, StringId,
+};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::functions::Called;
+use crate::own_code::OwnCode;
+use crate::questions::micros;
+
+/// The least share of the time of operators on floating-point tensors that surprises.
+const MUCH: f64 = 0.05;
+
+/// A place in the user's own code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CodePlace {
+    /// The file.
+    pub file: String,
+    /// The line.
+    pub line: u32,
+    /// The function that the line is in.
+    pub function: String,
+}
+
+impl CodePlace {
+    pub(crate) fn new(place: &Place<'_>) -> Self {
+        Self {
+            file: place.file.into(),
+            line: place.line,
+            function: place.function.into(),
+        }
+    }
+}
+
+/// An operator, summed up over all its calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TopOperator {
+    /// Its name and its self time on the CPU and on devices.
+    #[serde(flatten)]
+    pub called: Called,
+    /// The number of its calls.
+    pub calls: u64,
+    /// The line of the user's that most of the time belongs to.
+    pub place: Option<CodePlace>,
+    /// The dtype of the first tensor of most of the time, by its name in Python.
+    pub dtype: Option<&'static str>,
+}
+
+/// Double precision beside single or half precision.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WideFloats {
+    /// The time of operators on tensors in double precision.
+    #[serde(rename = "time_us", serialize_with = "micros")]
+    pub time: Nanos,
+    /// The time of operators on all floating-point tensors.
+    #[serde(rename = "of_us", serialize_with = "micros")]
+    pub of: Nanos,
+    /// The line of the user's that most of the time belongs to.
+    pub most: Option<CodePlace>,
+    /// The line of the user's that first computed in double precision.
+    pub first: Option<CodePlace>,
+}
+
+/// The operators of a profile by decreasing time, and what is striking about their dtypes.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct TopOperators {
+    /// The operators.
+    pub operators: Vec<TopOperator>,
+    /// Double precision, if it is much of the time and not all of it.
+    pub wide: Option<WideFloats>,
+}
+
+#[derive(Default)]
+struct Sum {
+    time: Nanos,
+    calls: u64,
+    frames: FxHashMap<StringId, Nanos>,
+    dtypes: FxHashMap<DType, Nanos>,
+}
+
+impl TopOperators {
+    /// Sums up the operators of a profile in time linear in its events and stacks.
+    pub fn build(analysis: &Analysis, own: &OwnCode) -> Self {
+        let profile = analysis.profile();
+        let strings = profile.strings();
+        let places: Vec<Option<Place<'_>>> = strings.iter().map(|text| own.place(text)).collect();
+        let mut by_stack: Vec<Option<StringId>> = vec![None];
+        for (caller, frame) in profile.stacks().nodes() {
+            let is_own = places[frame.index()].is_some();
+            by_stack.push(if is_own {
+                Some(frame)
+            } else {
+                by_stack[caller.index()]
+            });
+        }
+        let mut sums: FxHashMap<StringId, Sum> = FxHashMap::default();
+        let mut floats: FxHashMap<DType, Nanos> = FxHashMap::default();
+        let mut doubles: FxHashMap<StringId, Nanos> = FxHashMap::default();
+        let mut first_double = None;
+        for (index, event) in profile.events().iter().enumerate() {
+            let id = EventId::from_index(index);
+            let is_operator = event.category == Category::Operator
+                && analysis.device(id) == DeviceKind::Cpu
+                && analysis.is_shown(id);
+            if !is_operator {
+                continue;
+            }
+            let time = analysis.tree().self_time(id) + analysis.device_times().own(id);
+            let frame = by_stack[analysis.stack(id).index()];
+            let dtype = first_dtype(profile.inputs().inputs(event.inputs));
+            let sum = sums.entry(event.name).or_default();
+            sum.time = sum.time + time;
+            sum.calls += 1;
+            if let Some(frame) = frame {
+                add(&mut sum.frames, frame, time);
+            }
+            let Some(dtype) = dtype else { continue };
+            add(&mut sum.dtypes, dtype, time);
+            if is_float(dtype) {
+                add(&mut floats, dtype, time);
+            }
+            if dtype == DType::F64
+                && let Some(frame) = frame
+            {
+                first_double = first_double.or(Some(frame));
+                add(&mut doubles, frame, time);
+            }
+        }
+        let place = |frame: StringId| places[frame.index()].as_ref().map(CodePlace::new);
+        let mut operators: Vec<TopOperator> = sums
+            .into_iter()
+            .map(|(name, sum)| TopOperator {
+                called: Called {
+                    name: strings.text(name).into(),
+                    time: sum.time,
+                },
+                calls: sum.calls,
+                place: largest(&sum.frames).and_then(place),
+                dtype: largest(&sum.dtypes).map(python_name),
+            })
+            .collect();
+        operators.sort_by(|a, b| {
+            let times = b.called.time.cmp(&a.called.time);
+            times.then_with(|| a.called.name.cmp(&b.called.name))
+        });
+        let of = Nanos(floats.values().map(|time| time.0).sum());
+        let double = floats.get(&DType::F64).copied().unwrap_or_default();
+        let is_much = double.0 as f64 > MUCH * of.0 as f64 && double < of;
+        let wide = is_much.then(|| WideFloats {
+            time: double,
+            of,
+            most: largest(&doubles).and_then(place),
+            first: first_double.and_then(place),
+        });
+        Self { operators, wide }
+    }
+}
+
+fn add<K: std::hash::Hash + Eq>(sums: &mut FxHashMap<K, Nanos>, key: K, time: Nanos) {
+    let sum = sums.entry(key).or_default();
+    *sum = *sum + time;
+}
+
+fn largest<K: Copy + Ord>(sums: &FxHashMap<K, Nanos>) -> Option<K> {
+    let largest = sums
+        .iter()
+        .max_by_key(|&(&key, &time)| (time, std::cmp::Reverse(key)));
+    largest.map(|(&key, _)| key)
+}
+
+fn first_dtype(inputs: InputsIter<'_>) -> Option<DType> {
+    for input in inputs {
+        match input {
+            // A tensor without dimensions is often a Python number, which is of double precision.
+            Input::Tensor { dtype, dims, .. } if !dims.is_empty() => return Some(dtype),
+            Input::TensorList(list) => return first_dtype(list),
+            Input::Tensor { .. }
+            | Input::Other
+            | Input::Int(_)
+            | Input::Float(_)
+            | Input::Bool(_)
+            | Input::IntList(_)
+            | Input::FloatList(_)
+            | Input::BoolList(_)
+            | Input::Complex { .. }
+            | Input::NumberList(_)
+            | Input::Device => {}
+        }
+    }
+    None
+}
+
+const fn is_float(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+}
+
+/// Returns the name of a dtype in Python, or its C++ name if it is a rare one.
+const fn python_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "uint8",
+        DType::I8 => "int8",
+        DType::I16 => "int16",
+        DType::I32 => "int32",
+        DType::I64 => "int64",
+        DType::F16 => "float16",
+        DType::BF16 => "bfloat16",
+        DType::F32 => "float32",
+        DType::F64 => "float64",
+        DType::C64 => "complex64",
+        DType::C128 => "complex128",
+        DType::Bool => "bool",
+        _ => dtype.cpp_name(),
+    }
+}

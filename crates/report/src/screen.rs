@@ -1,0 +1,530 @@
+//! The first screen of `mindprof run` in words: at most 25 lines of 80 columns.
+
+use mindprof_answers::{CodePath, CodePaths, CodePlace, Compiled, Screen, TopOperator};
+use mindprof_formats::counted;
+use mindprof_model::{Nanos, Place};
+
+use crate::called::called_text;
+use crate::grid::{Align, characters, cut, dense_grid, push_wrapped};
+use crate::number::memory_text;
+use crate::run::imports_text;
+use crate::steps::{percent, short_time, slow_text, split_text};
+use crate::visible::visible;
+
+/// The largest number of lines, and their width.
+const LINES: usize = 25;
+const WIDTH: usize = 80;
+
+/// The largest numbers of rows of functions and of operators.
+const FUNCTIONS: usize = 8;
+const OPERATORS: usize = 4;
+
+/// The number of operators if there are more functions than lines.
+const FEWER_OPERATORS: usize = 3;
+
+/// The largest number of facts.
+const FACTS: usize = 5;
+
+/// The least share of the time, in percent, that a function, an operator or a fact needs to be
+/// mentioned, and the share from which on a fact is the verdict.
+const LEAST: u64 = 2;
+const FACT: u64 = 5;
+const VERDICT: u64 = 30;
+
+/// A function that takes more than this share of the time in total, and less than the other by
+/// itself, only passes on: it tells nothing.
+const PASSED_ON: u64 = 95;
+const PASSING: u64 = 5;
+
+/// The largest widths of what a function mostly calls, and of the name of an operator.
+const MOSTLY: usize = 24;
+const NAME: usize = 20;
+
+/// The last lines of the screen, which only the launcher knows.
+#[derive(Clone, Debug, Default)]
+pub struct ScreenEnd {
+    /// The written files.
+    pub wrote: Vec<String>,
+    /// The program and its arguments, quoted for a shell.
+    pub program: String,
+    /// The trace, quoted for a shell, if it was written.
+    pub trace: Option<String>,
+    /// Whether only some optimizer steps were recorded.
+    pub has_schedule: bool,
+    /// Whether Python stacks were recorded.
+    pub has_stacks: bool,
+}
+
+/// Returns the first screen.
+pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
+    let mut top = String::new();
+    push_wrapped(
+        &mut top,
+        &format!("mindprof: {}", verdict(screen)),
+        Some(WIDTH),
+    );
+    if let Some(line) = code_line(screen) {
+        top.push_str(&cut(&line, Some(WIDTH)));
+        top.push('\n');
+    }
+    if let Some(steps) = steps(screen) {
+        top.push('\n');
+        push_wrapped(&mut top, &steps, Some(WIDTH));
+    }
+    let mut bottom = String::new();
+    let facts = facts(screen);
+    for fact in facts.iter().take(FACTS) {
+        push_wrapped(&mut bottom, fact, Some(WIDTH));
+    }
+    for line in &end.wrote {
+        push_wrapped(&mut bottom, line, Some(WIDTH));
+    }
+    push_wrapped(&mut bottom, &next(screen, end), None);
+    let mut operators = operator_rows(screen);
+    // The blank lines and headers of both lists count too.
+    let taken = lines(&top) + lines(&bottom) + 3;
+    let room = |operators: &[Vec<String>]| {
+        let theirs = if operators.is_empty() {
+            0
+        } else {
+            operators.len() + 2
+        };
+        LINES.saturating_sub(taken + theirs).clamp(3, FUNCTIONS)
+    };
+    if function_rows(&screen.paths, FUNCTIONS).len() > room(&operators) {
+        operators.truncate(FEWER_OPERATORS);
+    }
+    let functions = function_rows(&screen.paths, room(&operators));
+    let mut text = top;
+    if !functions.is_empty() {
+        text.push('\n');
+        text.push_str(&dense_grid(&FUNCTION_COLUMNS, &functions));
+    }
+    if !operators.is_empty() {
+        text.push('\n');
+        text.push_str(&dense_grid(&OPERATOR_COLUMNS, &operators));
+    }
+    text.push('\n');
+    text.push_str(&bottom);
+    text
+}
+
+const FUNCTION_COLUMNS: [(&str, Align); 4] = [
+    ("Total", Align::Right),
+    ("Own", Align::Right),
+    ("Your code", Align::Left),
+    ("Mostly", Align::Left),
+];
+
+const OPERATOR_COLUMNS: [(&str, Align); 5] = [
+    ("Self", Align::Right),
+    ("Calls", Align::Right),
+    ("Operator", Align::Left),
+    ("Mostly from", Align::Left),
+    ("Dtype", Align::Left),
+];
+
+fn lines(text: &str) -> usize {
+    text.lines().count()
+}
+
+/// Returns the one sentence that names the place with most of the time.
+fn verdict(screen: &Screen) -> String {
+    let rest = screen.report.rest;
+    if let Some(compiled) = screen
+        .facts
+        .compiled
+        .first()
+        .filter(|_| is_compiling(screen))
+    {
+        let share = percent(screen.compile_time(), rest);
+        return format!(
+            "{share} of the time is compilation: {}",
+            compiled_text(compiled)
+        );
+    }
+    if let Some(worker) = &screen.elsewhere {
+        let share = percent(screen.data_wait(), rest);
+        return format!(
+            "{share} of the time the loop waits for its data loader workers, which spend most of \
+             theirs in {} ({}:{})",
+            worker.function, worker.file, worker.line
+        );
+    }
+    let Some(index) = screen.paths.hottest() else {
+        return match screen.operators.first() {
+            Some(operator) => format!(
+                "{} is the operator with the most time: {} in {}",
+                called_text(&operator.called.name),
+                short_time(operator.called.time),
+                counted(operator.calls, "call")
+            ),
+            None => format!(
+                "recorded {} without operators or functions of yours",
+                short_time(rest)
+            ),
+        };
+    };
+    let path = &screen.paths.paths[index];
+    let share = percent(path.own, screen.paths.total);
+    let mut text = format!("{share} of the time is spent in {}", place_text(path));
+    text += &match &path.mostly {
+        Some(called) => format!(", mostly in {}", callee_text(&called.name)),
+        None if path.operators.0 * 2 >= path.own.0 => ", spread over many operators".into(),
+        None => ", mostly in its own Python code".into(),
+    };
+    let caller = screen
+        .paths
+        .caller(index)
+        .map(|caller| &screen.paths.paths[caller]);
+    if let Some(caller) = caller.filter(|caller| !is_passing_on(caller, screen.paths.total)) {
+        text += &format!(", called by {}", place_text(caller));
+    }
+    text
+}
+
+/// Returns the source of the line that the verdict names.
+fn code_line(screen: &Screen) -> Option<String> {
+    if is_compiling(screen) {
+        return None;
+    }
+    let (file, line) = match &screen.elsewhere {
+        Some(worker) => (&worker.file, worker.line),
+        None => {
+            let path = &screen.paths.paths[screen.paths.hottest()?];
+            (&path.file, path.line)
+        }
+    };
+    let text = screen.facts.sources.line(file, line)?;
+    Some(format!("  {line} | {}", visible(text)))
+}
+
+/// Returns whether compilation takes so much of the time that it is the verdict.
+fn is_compiling(screen: &Screen) -> bool {
+    is_share(screen.compile_time(), screen.report.rest, VERDICT)
+}
+
+fn steps(screen: &Screen) -> Option<String> {
+    let times = &screen.steps;
+    if times.steps.is_empty() {
+        return None;
+    }
+    let mut text = format!(
+        "{} of {} (p90 {}, p99 {}): {}",
+        counted(times.steps.len() as u64, "step"),
+        short_time(times.p50),
+        short_time(times.p90),
+        short_time(times.p99),
+        split_text(&times.split, times.has_python)
+    );
+    if let Some(slow) = times
+        .slow
+        .first()
+        .filter(|_| is_slow_much(screen) && !is_compiling(screen))
+    {
+        let slow = slow_text(slow, times.has_python);
+        let count = counted(times.slow_count as u64, "slow step");
+        text += &format!("; {count}, the slowest: {slow}");
+    }
+    Some(text)
+}
+
+/// Returns facts of their own, the most important first.
+fn facts(screen: &Screen) -> Vec<String> {
+    let (report, rest) = (&screen.report, screen.report.rest);
+    let mut facts = Vec::new();
+    if screen.lost > 0 {
+        facts.push("the budget was full: what came later is in none of these times".into());
+    }
+    let compiling = screen.compile_time();
+    if let Some(compiled) = screen.facts.compiled.first() {
+        let is_told = is_compiling(screen) && screen.facts.compiled.len() == 1;
+        if !is_told && (is_share(compiling, rest, LEAST) || compiled.times > 1) {
+            facts.push(compilations_text(screen, compiled));
+        }
+    }
+    if let Some(growth) = &screen.growth {
+        let bytes = memory_text(growth.bytes_per_step as i64);
+        let place = growth.place.as_ref().map_or_else(String::new, |place| {
+            format!(", allocated in {}", named_place(screen, place))
+        });
+        facts.push(format!(
+            "memory grows by {bytes} in each of {}{place}",
+            counted(growth.steps as u64, "step")
+        ));
+    }
+    if let Some(wide) = &screen.wide {
+        let mut text = format!(
+            "float64 beside float32: {} of the time of operators on floats",
+            percent(wide.time, wide.of)
+        );
+        if let Some(place) = &wide.first {
+            text += &format!(", first in {}", named_place(screen, place));
+        }
+        if let Some(place) = wide
+            .most
+            .as_ref()
+            .filter(|place| Some(*place) != wide.first.as_ref())
+        {
+            text += &format!(", most in {}", named_place(screen, place));
+        }
+        facts.push(text);
+    }
+    let waited = screen.data_wait();
+    // The classes of the steps tell the waits in them.
+    let is_told = screen.elsewhere.is_some() || !screen.steps.steps.is_empty();
+    if !is_told && is_share(waited, rest, FACT) && !report.is_over_budget {
+        facts.push(format!(
+            "waited {} for data: {} of the time",
+            short_time(waited),
+            percent(waited, rest)
+        ));
+    }
+    let (collections, collecting) = screen.facts.collections;
+    if is_share(collecting, rest, LEAST) {
+        facts.push(format!(
+            "garbage collection: {}, {} of the time",
+            counted(collections, "run"),
+            percent(collecting, rest)
+        ));
+    }
+    if !screen.facts.children.is_empty() {
+        facts.push(format!(
+            "not recorded: {}",
+            screen.facts.children.join(", ")
+        ));
+    }
+    if let Some(samples) = screen.samples.filter(|&samples| samples > 0) {
+        // Two standard errors of a share of one half, the least certain one.
+        let error = 100.0 / (samples as f64).sqrt();
+        facts.push(format!(
+            "Python code was sampled {samples} times: shares are within {error:.1} points"
+        ));
+    }
+    if is_share(report.import_time(), report.recorded, FACT) {
+        let imports = imports_text(&report.imports);
+        facts.push(format!("imports, in none of these shares: {imports}"));
+    }
+    facts
+}
+
+fn compilations_text(screen: &Screen, compiled: &Compiled) -> String {
+    let times: u64 = screen.facts.compiled.iter().map(|one| one.times).sum();
+    let time = short_time(screen.compile_time());
+    let all = counted(times, "time");
+    if screen.facts.compiled.len() == 1 && times == 1 {
+        return format!(
+            "compiled once, {time}: {} ({}:{})",
+            compiled.function, compiled.file, compiled.line
+        );
+    }
+    format!("compiled {all}, {time}: {}", compiled_text(compiled))
+}
+
+fn compiled_text(compiled: &Compiled) -> String {
+    let times = match compiled.times {
+        1 => String::new(),
+        times => format!(" {}", counted(times, "time")),
+    };
+    let reason = compiled.reason.as_deref();
+    let reason = reason.map_or_else(String::new, |reason| format!(", because {reason}"));
+    let Compiled {
+        function,
+        file,
+        line,
+        ..
+    } = compiled;
+    format!("{function} ({file}:{line}){times}{reason}")
+}
+
+/// Returns the command that fits the run best.
+fn next(screen: &Screen, end: &ScreenEnd) -> String {
+    let Some(trace) = &end.trace else {
+        return "next: free space for the trace, and run again".into();
+    };
+    if screen.lost > 0 && !end.has_schedule {
+        return "next: mindprof run --wait 2 --active 5 ... records only five steps".into();
+    }
+    if is_compiling(screen) {
+        return format!("next: TORCH_LOGS=recompiles python {}", end.program);
+    }
+    if screen.growth.is_some() {
+        return format!("next: mindprof memory {trace}");
+    }
+    if screen.steps.slow_count > 0 && is_slow_much(screen) {
+        return format!("next: mindprof steps {trace}");
+    }
+    if end.has_stacks && !screen.paths.paths.is_empty() {
+        return format!("next: mindprof lines {trace}");
+    }
+    format!("next: mindprof table {trace}")
+}
+
+/// Returns whether slow steps cost a tenth of the time of all steps or more.
+fn is_slow_much(screen: &Screen) -> bool {
+    let steps = &screen.steps;
+    let slow = steps.steps.iter().filter(|time| time.is_slow);
+    let excess: u64 = slow
+        .map(|time| time.step.duration.0.saturating_sub(steps.p50.0))
+        .sum();
+    excess * 10 >= steps.split.total().0
+}
+
+fn is_share(part: Nanos, whole: Nanos, least: u64) -> bool {
+    part > Nanos::ZERO && part.0 * 100 >= whole.0 * least
+}
+
+fn is_passing_on(path: &CodePath, total: Nanos) -> bool {
+    is_share(path.total, total, PASSED_ON) && !is_share(path.own, total, PASSING)
+}
+
+/// Returns the rows of at most `limit` functions. A function is never shown without its callers,
+/// except for those that only pass on.
+fn function_rows(paths: &CodePaths, limit: usize) -> Vec<Vec<String>> {
+    let total = paths.total;
+    let is_wanted = |path: &&CodePath| !is_passing_on(path, total);
+    let mut totals: Vec<Nanos> = (paths.paths.iter())
+        .filter(is_wanted)
+        .map(|path| path.total)
+        .filter(|&time| is_share(time, total, LEAST))
+        .collect();
+    totals.sort_unstable_by(|a, b| b.cmp(a));
+    // The least total that keeps within the limit.
+    let least = match totals.get(limit) {
+        Some(&beyond) => Nanos(beyond.0 + 1),
+        None => totals.last().copied().unwrap_or(Nanos(u64::MAX)),
+    };
+    let shown = |path: &&CodePath| path.total >= least && !is_passing_on(path, total);
+    let mostly = |path: &CodePath| {
+        let called = path
+            .mostly
+            .as_ref()
+            .filter(|_| is_share(path.own, total, LEAST));
+        called.map_or_else(String::new, |called| {
+            cut(&callee_text(&called.name), Some(MOSTLY))
+        })
+    };
+    let widest = paths
+        .paths
+        .iter()
+        .filter(shown)
+        .map(|path| characters(&mostly(path)))
+        .max();
+    let room = WIDTH - 15 - widest.unwrap_or(0).max(6);
+    let mut around: Vec<usize> = Vec::new();
+    let mut rows = Vec::new();
+    for path in &paths.paths {
+        while around.last().is_some_and(|&depth| depth >= path.depth) {
+            around.pop();
+        }
+        if !shown(&path) {
+            continue;
+        }
+        let indent = "  ".repeat(around.len());
+        around.push(path.depth);
+        let place = fitted(
+            &path.function,
+            &path.file,
+            path.line,
+            room - indent.len().min(20),
+        );
+        rows.push(vec![
+            percent(path.total, total),
+            percent(path.own, total),
+            format!("{indent}{place}"),
+            mostly(path),
+        ]);
+    }
+    rows
+}
+
+fn operator_rows(screen: &Screen) -> Vec<Vec<String>> {
+    let total = screen.paths.total;
+    let operators = screen.operators.iter().take(OPERATORS);
+    let operators: Vec<&TopOperator> = operators
+        .filter(|one| is_share(one.called.time, total, LEAST))
+        .collect();
+    let name = |one: &TopOperator| cut(&called_text(&one.called.name), Some(NAME));
+    let widest = operators.iter().map(|one| characters(&name(one))).max();
+    let room = WIDTH - 28 - widest.unwrap_or(0).max(8);
+    let row = |operator: &&TopOperator| {
+        let place = operator.place.as_ref().map_or_else(String::new, |place| {
+            fitted(function_name(screen, place), &place.file, place.line, room)
+        });
+        vec![
+            percent(operator.called.time, total),
+            operator.calls.to_string(),
+            name(operator),
+            place,
+            cut(operator.dtype.unwrap_or(""), Some(8)),
+        ]
+    };
+    operators.iter().map(row).collect()
+}
+
+fn place_text(path: &CodePath) -> String {
+    format!("{} ({}:{})", path.function, path.file, path.line)
+}
+
+/// Returns a place with the name of its function.
+fn named_place(screen: &Screen, place: &CodePlace) -> String {
+    format!(
+        "{} ({}:{})",
+        function_name(screen, place),
+        place.file,
+        place.line
+    )
+}
+
+/// Returns the name of the function that a place is in, qualified if the source is known.
+fn function_name<'a>(screen: &'a Screen, place: &'a CodePlace) -> &'a str {
+    let found = screen.facts.sources.function(&place.file, place.line);
+    found.map_or(place.function.as_str(), |function| function.name.as_str())
+}
+
+/// Returns a place in at most `limit` characters. The folders and the class go first, then the end
+/// of the function's name, then the beginning of the file's; the line stays.
+fn fitted(function: &str, file: &str, line: u32, limit: usize) -> String {
+    let whole = format!("{function} ({file}:{line})");
+    if characters(&whole) <= limit {
+        return visible(&whole).into_owned();
+    }
+    let name = file.rsplit('/').next().unwrap_or(file);
+    let place = format!("({name}:{line})");
+    let is_short = characters(function) + 1 + characters(&place) <= limit;
+    let method = function.rsplit('.').next().unwrap_or(function);
+    let function = if is_short { function } else { method };
+    let left = limit.saturating_sub(characters(&place) + 1);
+    let text = if left >= characters(function).min(8) {
+        format!("{} {place}", cut(function, Some(left)))
+    } else {
+        let kept = limit.saturating_sub(characters(function).min(12) + 5);
+        let skipped = characters(&place).saturating_sub(kept);
+        let rest: String = place.chars().skip(skipped).collect();
+        format!("{} (...{rest}", cut(function, Some(12)))
+    };
+    visible(&text).into_owned()
+}
+
+/// Returns the name of an operator, of a library's function or of a module, without its path:
+/// `adam.step` for `torch/optim/adam.py(147): step`.
+fn callee_text(name: &str) -> String {
+    if let Some(module) = name.strip_prefix("nn.Module: ") {
+        let base = module
+            .rsplit_once('_')
+            .filter(|(_, number)| number.parse::<u32>().is_ok());
+        return base.map_or(module, |(base, _)| base).into();
+    }
+    let Some(place) = Place::parse(name) else {
+        return visible(&called_text(name)).into_owned();
+    };
+    let file = place.file.rsplit('/').next().unwrap_or(place.file);
+    let module = file.strip_suffix(".py").unwrap_or(file);
+    match module {
+        "__init__" => place.function.into(),
+        _ => format!("{module}.{}", place.function),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+use mindprof_analyze::Analysis;
+use mindprof_answers::{
+    RunMarks, RunReport, ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Work,
+};
+use mindprof_model::{
+    Category, DeviceKind, Event, Part, Profile, StackId, StepMark, StringTable, Thread,
+};
+
+use super::*;
+
+/// Two functions of the user's: `Net.forward` takes a quarter of each step, `metrics` the rest.
+fn profile() -> Profile {
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let stack = |part: &mut Part, frames: &[&str]| {
+        frames.iter().fold(StackId::NONE, |caller, frame| {
+            let frame = part.strings.intern(frame);
+            part.stacks.push(caller, frame)
+        })
+    };
+    let forward = stack(&mut part, &["train.py(30): main", "train.py(5): forward"]);
+    let metrics = stack(&mut part, &["train.py(31): main", "train.py(12): metrics"]);
+    let mut marks = Vec::new();
+    for number in 0..8 {
+        let start = number * 4_000_000;
+        for (name, stack, start, duration) in [
+            ("aten::addmm", forward, start, 1_000_000),
+            ("aten::item", metrics, start + 1_000_000, 3_000_000),
+        ] {
+            let name = part.strings.intern(name);
+            let (start, duration) = (Nanos(start), Nanos(duration));
+            let mut event = Event::new(Category::Operator, name, thread, start, duration);
+            event.stack = stack;
+            part.add_event(event);
+        }
+        marks.push(StepMark {
+            number: number + 1,
+            unix_ns: start + 4_000_000,
+        });
+    }
+    StepMark::write(&marks, &mut part.metadata);
+    part.into_profile().expect("everything was added")
+}
+
+fn screen(facts: ScreenFacts) -> Screen {
+    let analysis = Analysis::build(profile());
+    let work = Work::without(SideRanges::default());
+    let rows = work.averages(&analysis, work.grouping(analysis.profile()));
+    let report = RunReport::build(&analysis, &analysis, &rows, &RunMarks::default());
+    Screen::build(&analysis, &work, &report, facts)
+}
+
+fn end() -> ScreenEnd {
+    ScreenEnd {
+        wrote: vec!["wrote mindprof-train (1.0 MB): trace.json.gz".into()],
+        program: "train.py".into(),
+        trace: Some("mindprof-train/trace.json.gz".into()),
+        has_schedule: false,
+        has_stacks: true,
+    }
+}
+
+#[test]
+fn the_first_screen_names_the_function_and_the_line() {
+    let function = |first, last, name: &str| SourceFunction {
+        first,
+        last,
+        name: name.into(),
+    };
+    let mut lines = vec![String::new(); 40];
+    lines[11] = "    right += out[i].item()".into();
+    let facts = ScreenFacts {
+        sources: SourceFiles::new(vec![SourceFile {
+            file: "train.py".into(),
+            functions: vec![function(4, 6, "Net.forward"), function(10, 13, "metrics")],
+            lines,
+        }]),
+        ..ScreenFacts::default()
+    };
+    assert_eq!(
+        screen_text(&screen(facts), &end()),
+        "\
+mindprof: 75 % of the time is spent in metrics (train.py:12), mostly in
+aten::item
+  12 | right += out[i].item()
+
+7 steps of 4.00 ms (p90 4.00 ms, p99 4.00 ms): operators 100 %
+
+Total   Own  Your code                 Mostly
+ 75 %  75 %  metrics (train.py:12)     aten::item
+ 25 %  25 %  Net.forward (train.py:5)  aten::addmm
+
+Self  Calls  Operator     Mostly from               Dtype
+75 %      8  aten::item   metrics (train.py:12)
+25 %      8  aten::addmm  Net.forward (train.py:5)
+
+wrote mindprof-train (1.0 MB): trace.json.gz
+next: mindprof lines mindprof-train/trace.json.gz
+"
+        .replace(
+            "metrics (train.py:12)    aten",
+            "metrics (train.py:12)     aten"
+        )
+        .replace(
+            "Your code                Mostly",
+            "Your code                 Mostly"
+        )
+    );
+}
+
+#[test]
+fn compilation_is_the_verdict_where_it_takes_most_of_the_time() {
+    let facts = ScreenFacts {
+        compiled: vec![Compiled {
+            function: "forward".into(),
+            file: "net.py".into(),
+            line: 7,
+            times: 8,
+            time: Nanos(20_000_000),
+            reason: Some("mode == 'wide'".into()),
+        }],
+        ..ScreenFacts::default()
+    };
+    let text = screen_text(&screen(facts), &end());
+    let verdict = "mindprof: 62 % of the time is compilation: forward (net.py:7) 8 times, because\n\
+                   mode == 'wide'\n";
+    assert!(text.starts_with(verdict), "{text}");
+    assert!(text.ends_with("next: TORCH_LOGS=recompiles python train.py\n"));
+    assert_eq!(text.matches("forward (net.py:7)").count(), 1);
+}
+
+#[test]
+fn many_facts_keep_within_the_screen() {
+    let facts = ScreenFacts {
+        collections: (9, Nanos(10_000_000)),
+        children: vec!["2 processes that run a very long name of a function".into(); 3],
+        compiled: vec![Compiled {
+            times: 2,
+            time: Nanos(2_000_000),
+            ..Compiled::default()
+        }],
+        ..ScreenFacts::default()
+    };
+    let text = screen_text(&screen(facts), &end());
+    assert!(text.contains("compiled 2 times") && text.contains("garbage collection: 9 runs"));
+    assert!(text.lines().count() <= LINES, "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= WIDTH),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_place_that_is_too_long_keeps_its_line() {
+    let fits = |limit| fitted("Net.forward", "models/resnet.py", 120, limit);
+    assert_eq!(fits(40), "Net.forward (models/resnet.py:120)");
+    assert_eq!(fits(30), "Net.forward (resnet.py:120)");
+    assert_eq!(fits(25), "forward (resnet.py:120)");
+    assert!(fits(20).ends_with("py:120)") && fits(20).len() <= 20);
+}

@@ -1,0 +1,112 @@
+"""`StepTimes`: what the time of each step was spent on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+
+class StepTime(NamedTuple):
+    """One step.
+
+    Args:
+        number: The number of the step.
+        start_us: Its start, in microseconds since the start of the recording.
+        duration_us: Its duration in microseconds.
+        split_us: The microseconds of each class, such as `"operators"`. They sum to the duration.
+        is_slow: Whether it takes much longer than the median.
+    """
+
+    number: int
+    start_us: float
+    duration_us: float
+    split_us: dict[str, float]
+    is_slow: bool
+
+
+class SlowStep(NamedTuple):
+    """A step that takes much longer than the median, and what differed in it.
+
+    Args:
+        number: The number of the step.
+        duration_us: Its duration in microseconds.
+        excess_us: The microseconds by which it exceeds the median.
+        kind: The class that grew most.
+        function: The user's function that grew most, with file and line: `"train.py:7 save"`.
+        operator: The operator that grew most.
+    """
+
+    number: int
+    duration_us: float
+    excess_us: float
+    kind: str
+    function: str | None
+    operator: str | None
+
+
+class StepTimes(NamedTuple):
+    """The times of all steps whose beginning is known.
+
+    Args:
+        steps: The steps, sorted by number.
+        split_us: The microseconds of each class in all steps.
+        p50_us: The median of the durations.
+        p90_us: The duration that 90 % of the steps do not exceed.
+        p99_us: The duration that 99 % of the steps do not exceed.
+        max_us: The longest duration.
+        slow: The slowest of the slow steps, the slowest first.
+        has_python: Whether Python calls were recorded. If not, `"idle"` contains Python code too.
+    """
+
+    steps: list[StepTime]
+    split_us: dict[str, float]
+    p50_us: float
+    p90_us: float
+    p99_us: float
+    max_us: float
+    slow: list[SlowStep]
+    has_python: bool
+
+
+def step_times(text: str) -> StepTimes:
+    """Reads the engine's answer to the question `step_times`.
+
+    Args:
+        text: The answer, as JSON.
+    """
+    answer = json.loads(text)
+    return StepTimes(
+        steps=[
+            StepTime(
+                step["number"],
+                step["start_us"],
+                step["duration_us"],
+                _split(step["split"]),
+                step["is_slow"],
+            )
+            for step in answer["steps"]
+        ],
+        split_us=_split(answer["split"]),
+        p50_us=answer["p50_us"],
+        p90_us=answer["p90_us"],
+        p99_us=answer["p99_us"],
+        max_us=answer["max_us"],
+        slow=[_slow(step) for step in answer["slow"]],
+        has_python=answer["has_python"],
+    )
+
+
+def _split(split: dict[str, float]) -> dict[str, float]:
+    return {key.removesuffix("_us"): time for key, time in split.items()}
+
+
+def _slow(step: dict[str, Any]) -> SlowStep:
+    function, operator = step["function"], step["operator"]
+    return SlowStep(
+        step["number"],
+        step["duration_us"],
+        step["excess_us"],
+        step["class"],
+        function and f"{function['file']}:{function['line']} {function['function']}",
+        operator and operator["name"],
+    )
