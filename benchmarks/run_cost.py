@@ -1,4 +1,4 @@
-"""What `mindprof run` costs, beside other profilers and none.
+"""Measures the cost of `mindprof run` beside other profilers and none.
 
     python benchmarks/run_cost.py [--rounds N] [PROGRAM...]
 

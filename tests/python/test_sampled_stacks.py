@@ -82,7 +82,8 @@ class TestOperators:
 
         def step() -> None:
             inner()
-            [inner() for _ in range(2)]
+            for _ in range(2):
+                inner()
 
         with profile(with_stack=True) as traced:
             step()
@@ -135,16 +136,14 @@ class TestOperators:
 
     def test_names_keep_their_characters(self) -> None:
         x = tensor()
-        names = ["été", "ひらがな", "𝓯𝓾𝓷𝓬", "plain"]
+        names = ["été", "ひらがな", "\U00010400", "plain"]
 
         def step() -> None:
             for name in names:
                 exec(f"def {name}():\n    x + x\n{name}()", {"x": x})
 
         found = stack_of(record(step), "aten::add")
-        # Python normalizes identifiers.
-        expected = ["été", "ひらがな", "func", "plain"]
-        assert [stack[0].split(": ")[1] for stack in found] == expected
+        assert [stack[0].split(": ")[1] for stack in found] == names
 
     def test_deep_recursion_is_recorded(self) -> None:
         x = tensor()

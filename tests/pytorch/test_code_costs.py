@@ -7,12 +7,12 @@ from pathlib import Path
 
 import mindprof
 import pytest
-import torch
+import torch  # type: ignore[import-not-found]
 
 HERE = Path(__file__)
 
 
-class Half(torch.nn.Module):
+class Half(torch.nn.Module):  # type: ignore[misc]
     def __init__(self) -> None:
         super().__init__()
         self.inner = torch.nn.Linear(64, 64)

@@ -15,7 +15,7 @@ const MOST_REFERENCES: u64 = 1 << 40;
 const BYTES_LENGTH: usize = 2;
 const BYTES_DATA: u64 = 32;
 
-/// Where a code object keeps what. Indices count words.
+/// The positions of the parts of a code object. Indices count words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeLayout {
     /// The address of the type of code objects.

@@ -18,7 +18,7 @@ const ROOM: u64 = 1 << 10;
 /// How often the stretch is copied until no call began or ended meanwhile.
 const ATTEMPTS: usize = 4;
 
-/// What is remembered of a thread between two readings.
+/// The memory of a thread between two readings.
 #[derive(Debug, Default)]
 pub struct ForeignThread {
     /// The stretch of memory with its frames.

@@ -2,7 +2,7 @@
 
 use crate::{CodeLayout, TextLayout};
 
-/// Where the running interpreter keeps its threads, frames, code and texts.
+/// The places where the running interpreter keeps its threads, frames, code and texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Its threads.
@@ -15,7 +15,7 @@ pub struct Layout {
     pub text: TextLayout,
 }
 
-/// Where the list of threads is. Indices count words.
+/// The place of the list of threads. Indices count words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadLayout {
     /// The address of the word that points to the state of the first thread.
@@ -26,7 +26,7 @@ pub struct ThreadLayout {
     pub native: usize,
 }
 
-/// Where a thread's frames are, and what is in a frame. Indices count words.
+/// The place of a thread's frames, and the contents of a frame. Indices count words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameLayout {
     /// The index in a thread's state of the pointer to its innermost frame, or to the structure

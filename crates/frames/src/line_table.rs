@@ -90,7 +90,7 @@ mod tests {
         10, 11, 246, 3, 1, 9, 13, 241, 3, 0, 14, 15, 240, 6, 0, 12, 13, 128, 72,
     ];
 
-    /// What its `co_lines()` returns, with neighbours of one line joined.
+    /// The result of its `co_lines()`, with neighbours of one line joined.
     const LINES: [(u64, u64, u32); 8] = [
         (0, 2, 10),
         (2, 12, 11),

@@ -27,8 +27,7 @@ impl Memory for Checked {
     }
 }
 
-/// A copy of one stretch of memory, taken at once. What lies outside of it is read through the
-/// kernel.
+/// A copy of one stretch of memory, taken at once. The rest is read through the kernel.
 #[derive(Debug)]
 pub(crate) struct Snapshot<'a> {
     pub(crate) begin: u64,

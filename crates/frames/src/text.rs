@@ -1,8 +1,8 @@
 //! Python's texts in memory.
 //!
 //! A text is an object with its length, a word of state and the characters, whose width depends on
-//! the widest of them. Where the characters and the bits of the state are differs between versions;
-//! it is found by comparing four texts that are known.
+//! the widest of them. The positions of the characters and of the bits of the state differ between
+//! versions; they are found by comparing four texts that are known.
 
 use crate::memory::{Memory, read_bytes, read_words};
 
@@ -16,7 +16,7 @@ const WORDS: usize = 16;
 /// The longest text that is read, in characters.
 const LONGEST: u64 = 4096;
 
-/// Where a text keeps what.
+/// The positions of the parts of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TextLayout {
     /// The bit of the state that marks ASCII.

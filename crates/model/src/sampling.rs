@@ -1,6 +1,6 @@
 //! How the calls of a sampled profile were estimated.
 //!
-//! The recorder writes it, and whoever shows shares of time reads it to state their error. In
+//! The recorder writes it, and reports of shares of time read it to state their error. In
 //! between it is an entry of the profile's metadata, so that it survives a trace file.
 
 use crate::Metadata;

@@ -1,8 +1,8 @@
 //! Sampled stacks: no hook on calls. Operators read the frames of their own thread, and a sampler
 //! reads those of all threads at intervals. Nobody takes the GIL.
 //!
-//! What is read comes from the interpreter's memory by a layout that `probe` finds in the running
-//! interpreter. Where it finds none, calls are traced instead.
+//! They read the interpreter's memory by a layout that `probe` finds in the running interpreter. If
+//! it finds none, calls are traced instead.
 
 #![expect(
     unsafe_code,

@@ -1,4 +1,4 @@
-//! Where the stacks of operators come from: the followed calls of the thread if some session traces
+//! The source of the stacks of operators: the followed calls of the thread if some session traces
 //! them, and otherwise its frames.
 
 use mindprof_record::{Stack, set_stack_source, wants_all_calls};

@@ -80,8 +80,8 @@ impl Item {
     }
 }
 
-/// Merges scopes and samples into one list in start order. Of equal starts, the longer scope comes
-/// first and samples come last.
+/// Merges scopes and samples into one list in start order. If starts are equal, the longer scope
+/// comes first and samples come last.
 fn merge(mut items: Vec<Item>, samples: &[KnownStack]) -> Vec<Item> {
     items.extend(samples.iter().map(|sample| Item {
         start: sample.time,

@@ -39,7 +39,7 @@ pub(crate) struct Samples {
     dropped: Vec<u64>,
 }
 
-/// What a thread was doing at a moment.
+/// The stack of a thread at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// The moment, in ticks.

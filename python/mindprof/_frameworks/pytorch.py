@@ -81,20 +81,18 @@ class PyTorchHost:
             return session.stop()
 
 
-def _replaced(options: SessionOptions) -> list[_core.Replacement]:
+def _replaced(options: SessionOptions) -> list[object]:
     """Replaces the parts of torch that a recording needs, while the result is held."""
     torch = sys.modules["torch"]
     # The names come first: some of torch's functions cannot handle an object of ours in its slot.
-    held = [*torch_names.replaced(torch), *fast_ranges.replaced(torch)]
+    held: list[object] = [*torch_names.replaced(torch), *fast_ranges.replaced(torch)]
     if options.profile_memory and options.record_shapes and reports_memory(torch):
         # Memory categories are derived from operators and their inputs.
         held += optimizer_watch.replaced(torch)
     return [*held, *torch_told(torch)]
 
 
-def _observe(
-    session: _core.Session, options: SessionOptions, held: list[_core.Replacement]
-) -> None:
+def _observe(session: _core.Session, options: SessionOptions, held: list[object]) -> None:
     """Lets the observer report to a session, which restores torch when it ends or is dropped."""
     memory = options.profile_memory and reports_memory(sys.modules["torch"])
     session.hold(held)

@@ -239,7 +239,7 @@ class profile(SharedResults):
             self.profiler_kind,
             self.record_shapes,
             self.profile_memory,
-            self.with_stack,
+            bool(self.with_stack),
             self.with_flops,
             self.with_modules,
             self.experimental_config,

@@ -47,14 +47,14 @@ class SharedResults(RecordedFiles):
         """Returns the list of events if the user has changed it or one of its events."""
         return None
 
-    def _finished(self, doing: str, /) -> _core.Profile:
+    def _finished_recording(self, doing: str, /) -> _core.Profile:
         recording = self._recording_for(doing)
         if recording is None:
             raise AttributeError(NO_RECORDING)
         return recording
 
     def _recorded(self, doing: str, /) -> _core.Events:
-        return self._finished(doing).events()
+        return self._finished_recording(doing).events()
 
     def key_averages(
         self,
@@ -106,7 +106,7 @@ class SharedResults(RecordedFiles):
         Raises:
             AttributeError: No recording has finished.
         """
-        return code_costs(self._finished("listing functions"), "functions", mine=mine)
+        return code_costs(self._finished_recording("listing functions"), "functions", mine=mine)
 
     def lines(
         self, file: str | None = None, *, mine: str | Sequence[str] | None = None
@@ -120,7 +120,7 @@ class SharedResults(RecordedFiles):
         Raises:
             AttributeError: No recording has finished.
         """
-        return code_costs(self._finished("listing lines"), "lines", file=file, mine=mine)
+        return code_costs(self._finished_recording("listing lines"), "lines", file=file, mine=mine)
 
     def modules(self, *, instances: bool = False) -> CodeCosts:
         """Returns the modules of the model with what they cost, forward and backward together.
@@ -131,7 +131,9 @@ class SharedResults(RecordedFiles):
         Raises:
             AttributeError: No recording has finished.
         """
-        return code_costs(self._finished("listing modules"), "modules", instances=instances)
+        return code_costs(
+            self._finished_recording("listing modules"), "modules", instances=instances
+        )
 
     def steps(self) -> StepTimes:
         """Splits the wall time of each step into classes, and finds slow steps.
@@ -146,7 +148,7 @@ class SharedResults(RecordedFiles):
         Raises:
             AttributeError: There is no finished recording.
         """
-        return step_times(self._finished("getting steps").ask("step_times"))
+        return step_times(self._finished_recording("getting steps").ask("step_times"))
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"

@@ -1,4 +1,4 @@
-//! Finds where the running interpreter keeps the frames of a thread.
+//! Finds the place where the running interpreter keeps the frames of a thread.
 //!
 //! This is not documented and differs between versions. It is searched for once, in two frames that
 //! call each other and whose code, instructions and arguments are known. A position counts only if
@@ -32,7 +32,7 @@ thread_local! {
     static FOUND: Cell<Option<FoundFrames>> = const { Cell::new(None) };
 }
 
-/// Where frames are, and the offset of the first instruction in their code.
+/// The place of frames, and the offset of the first instruction in their code.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FoundFrames {
     pub(crate) frames: FrameLayout,

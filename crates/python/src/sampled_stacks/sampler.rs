@@ -65,7 +65,7 @@ impl Drop for Sampler {
 
 struct State {
     layout: &'static Layout,
-    /// What is known of each thread, by the address of its state.
+    /// The remembered facts of each thread, by the address of its state.
     known: FxHashMap<u64, ForeignThread>,
     frames: Vec<RawFrame>,
     names: Vec<Name>,
