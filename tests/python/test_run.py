@@ -486,7 +486,7 @@ def test_a_second_interrupt_does_not_stop_the_writing(folder: Path) -> None:
     assert done.returncode == 130
     assert "press Ctrl-C again to exit without them" in done.stderr
     assert (folder / "out/trace.json.gz").exists()
-    assert (folder / "out/stacks.folded").exists()
+    assert (folder / "out/table.txt").exists()
 
 
 def test_a_module_is_run_as_python_does(folder: Path) -> None:
@@ -756,7 +756,7 @@ def test_a_module_that_lacks_another_shows_its_own_traceback(folder: Path) -> No
 def test_the_inside_of_imports_is_left_out(folder: Path) -> None:
     write(folder, "def inside():\n    pass\ninside()\n", "module.py")
     name = write(folder, "def own():\n    pass\nimport module\nown()\n")
-    done = run("-o", "out", name)
+    done = run("--stacks", "every", "-o", "out", name)
     assert done.returncode == 0
     names = names_of(folder / "out/trace.json.gz")
     assert names["import module"] == 1

@@ -253,6 +253,7 @@ class TestSamples:
 
         assert samplers() == 0
         with profile(with_stack="sampled"):
+            busy()  # A new thread names itself.
             assert samplers() == 1
             with profile(with_stack="sampled"):
                 assert samplers() == 1

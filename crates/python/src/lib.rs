@@ -125,7 +125,7 @@ mod _core {
     #[pymodule_export]
     use crate::py_cache::{first_package, look_up_classes};
     #[pymodule_export]
-    use crate::python_calls::{follow_thread, name_optimizer_steps, pause_calls, resume_calls};
+    use crate::python_calls::{follow_thread, name_optimizer_steps};
     #[pymodule_export]
     use crate::range::{
         GarbageListener, RangeHandle, RecordFunctionFast, StepRange,
@@ -144,7 +144,7 @@ mod _core {
     #[pymodule_export]
     use crate::source_files::name_own_folder;
     #[pymodule_export]
-    use crate::stack_source::name_module_calls;
+    use crate::stack_source::{name_module_calls, pause_calls, resume_calls};
     #[pymodule_export]
     use crate::stacks::{write_flamegraph, write_paths, write_speedscope, write_stacks};
     #[pymodule_export]

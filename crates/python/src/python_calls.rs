@@ -229,11 +229,10 @@ pub(crate) fn follow_thread(
     Ok(())
 }
 
-/// Stops following calls of this thread until [`resume_calls`], for calls that return in between,
+/// Stops following calls of this thread until [`resume`], for calls that return in between,
 /// such as those inside of an import. The known stack is kept. Returns whether calls were being
 /// followed.
-#[pyfunction]
-pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
+pub(crate) fn pause(py: Python<'_>) -> PyResult<bool> {
     let is_ours = wants_calls() && hook_owner(py)? == HookOwner::Us;
     if is_ours {
         with_shadow(|shadow| shadow.set_paused(true));
@@ -243,8 +242,7 @@ pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
 }
 
 /// Follows the calls of this thread again, unless another tool has installed a hook meanwhile.
-#[pyfunction]
-pub(crate) fn resume_calls(py: Python<'_>) -> PyResult<()> {
+pub(crate) fn resume(py: Python<'_>) -> PyResult<()> {
     with_shadow(|shadow| shadow.set_paused(false));
     if wants_calls() && hook_owner(py)? == HookOwner::Nobody {
         Attached::new(py).set_hook(on_event, marker(py)?);

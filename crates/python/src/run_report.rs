@@ -276,6 +276,15 @@ impl RunReport {
         })
     }
 
+    /// Returns whether the program's work has paths to draw.
+    fn has_paths(&self, py: Python<'_>) -> PyResult<bool> {
+        py.enter(|| {
+            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            Ok::<_, Error>(work.total() > Nanos::ZERO)
+        })
+    }
+
     /// Draws the program's work as a flame graph into a file.
     fn write_flamegraph(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.enter(|| {

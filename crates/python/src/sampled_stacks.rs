@@ -13,7 +13,9 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_record::{Stack, count_unseen_calls, fast_thread_local};
+use mindprof_record::{
+    Stack, count_unseen_calls, fast_thread_local, wants_all_calls, wants_stacks,
+};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -32,6 +34,10 @@ fast_thread_local! {
 /// The code of functions that call modules, which they receive as their first argument.
 // Relaxed: a thread that misses one names the function instead of the module.
 static MODULE_CALLERS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// The numbers of threads whose calls are not sampled now. Threads beyond these are sampled.
+// Relaxed: a sample more or less makes no difference.
+static PAUSED: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 static RUNNING: Mutex<Running> = Mutex::new(Running {
     process: 0,
@@ -98,6 +104,55 @@ pub(crate) fn add_module_caller(code: &Bound<'_, PyAny>) {
     }
 }
 
+/// Stops sampling the calling thread until [`resume`]; its operators get the stack known now.
+/// Returns whether it was being sampled.
+pub(crate) fn pause() -> bool {
+    if !wants_stacks() || wants_all_calls() {
+        return false;
+    }
+    let stack = operator_stack();
+    with_walker(|walker| walker.pause(stack));
+    let number = own_number();
+    let is_added = |place: &AtomicU64| {
+        let added = place.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+        added.is_ok()
+    };
+    PAUSED.iter().any(is_added);
+    true
+}
+
+/// Samples the calling thread again.
+pub(crate) fn resume() {
+    with_walker(Walker::resume);
+    let number = own_number();
+    for place in &PAUSED {
+        let _ = place.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+fn is_paused(number: u64) -> bool {
+    let mut paused = PAUSED.iter();
+    paused.any(|place| place.load(Ordering::Relaxed) == number)
+}
+
+/// Returns the operating system's number of the calling thread.
+fn own_number() -> u64 {
+    // SAFETY: the function has no preconditions.
+    u64::try_from(unsafe { libc::gettid() }).unwrap_or(0)
+}
+
+/// Calls `action` with this thread's walker. Returns `None` if the thread is ending, or if the
+/// walker is in use already.
+#[inline]
+fn with_walker<T>(action: impl FnOnce(&mut Walker) -> T) -> Option<T> {
+    let action = |walker: &OnceCell<RefCell<Walker>>| {
+        let walker = walker.get_or_init(RefCell::default);
+        let mut walker = walker.try_borrow_mut().ok()?;
+        Some(action(&mut walker))
+    };
+    WALKER.try_with(action).ok().flatten()
+}
+
 #[inline]
 fn calls_module(code: u64) -> bool {
     let mut callers = MODULE_CALLERS.iter();
@@ -116,15 +171,11 @@ pub(crate) fn operator_stack() -> Stack {
     if state.is_null() {
         return Stack::NONE;
     }
-    let walk = |walker: &OnceCell<RefCell<Walker>>| {
-        let walker = walker.get_or_init(RefCell::default);
-        let mut walker = walker.try_borrow_mut().ok()?;
-        // SAFETY: the state is that of the calling thread, which frees it only when it leaves the
-        // interpreter. The thread is inside of a call that its innermost frame made, so all its
-        // frames and their code stay alive until this function returns.
-        unsafe { walker.stack(layout, state as u64) }
-    };
-    WALKER.try_with(walk).ok().flatten().unwrap_or_else(|| {
+    // SAFETY: the state is that of the calling thread, which frees it only when it leaves the
+    // interpreter. The thread is inside of a call that its innermost frame made, so all its frames
+    // and their code stay alive until this function returns.
+    let walk = |walker: &mut Walker| unsafe { walker.stack(layout, state as u64) };
+    with_walker(walk).flatten().unwrap_or_else(|| {
         count_unseen_calls(1);
         Stack::NONE
     })

@@ -20,6 +20,22 @@ fn operator_stack() -> Stack {
     }
 }
 
+/// Stops recording what this thread calls until [`resume_calls`], for calls that return in between,
+/// such as those inside of an import. Operators get the stack that is known now. Returns whether
+/// anything was being recorded.
+#[pyfunction]
+pub(crate) fn pause_calls(py: Python<'_>) -> PyResult<bool> {
+    let was_sampled = sampled_stacks::pause();
+    Ok(python_calls::pause(py)? || was_sampled)
+}
+
+/// Records what this thread calls again, unless another tool has installed a hook meanwhile.
+#[pyfunction]
+pub(crate) fn resume_calls(py: Python<'_>) -> PyResult<()> {
+    sampled_stacks::resume();
+    python_calls::resume(py)
+}
+
 /// Registers `function` as one that calls the module it receives as `self`. Its calls are then
 /// recorded under the module's name.
 #[pyfunction]

@@ -5,7 +5,6 @@ The engine computes them from a finished recording; `SharedResults` returns them
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,4 +54,6 @@ def code_costs(
     document, text = recording.code_costs(
         what, mine=patterns, file=file, instances=instances, width=WIDTH
     )
+    import json
+
     return CodeCosts(what, json.loads(document), text)

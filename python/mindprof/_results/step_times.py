@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 
@@ -74,6 +73,8 @@ def step_times(text: str) -> StepTimes:
     Args:
         text: The answer, as JSON.
     """
+    import json
+
     answer = json.loads(text)
     return StepTimes(
         steps=[

@@ -105,7 +105,7 @@ def _module(name: str, folder: str) -> tuple[ModuleType, CodeType]:
         if error.name is not None and not f"{name}.".startswith(f"{error.name}."):
             # An import inside the module failed: show the program's own traceback.
             raise
-        raise ProgramError(f"no module named {name}: {error}") from None
+        raise ProgramError(f"no module named {name}") from None
     main = ModuleType("__main__")
     main.__file__ = spec.origin
     main.__spec__ = spec

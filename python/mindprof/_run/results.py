@@ -188,7 +188,7 @@ class Results:
             ("summary{}.json", lambda path: path.write_text(screen.json(), encoding="utf-8")),
             ("table{}.txt", write_table),
         ]
-        if self.arguments.stacks:
+        if self.arguments.stacks and report.has_paths():
             files.append(("stacks{}.folded", report.write_stacks))
             files.append(("flamegraph{}.svg", report.write_flamegraph))
         if self.arguments.memory:
@@ -228,10 +228,10 @@ def size_of(path: Path) -> str:
 def size_text(bytes_: int) -> str:
     """Formats a number of bytes."""
     size = float(bytes_)
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
+    for unit in ("B", "KB", "MB"):
+        if size < 1024:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
+        size /= 1024
     return f"{size:.1f} GB"
 
 

@@ -12,8 +12,8 @@ use mindprof_record::{Name, SAMPLE_INTERVAL, add_sample, count_dropped_sample};
 
 use rustc_hash::FxHashMap;
 
-use super::calls_module;
 use super::places::{Named, Places};
+use super::{calls_module, is_paused};
 
 /// How often a stack is tried to be read.
 const ATTEMPTS: usize = 3;
@@ -104,7 +104,7 @@ impl State {
         if self.known.len() > 2 * found.len() + 64 {
             self.known.clear();
         }
-        for (state, native) in found {
+        for (state, native) in found.into_iter().filter(|(_, native)| !is_paused(*native)) {
             match self.sample(state) {
                 Some(()) if self.names.is_empty() => {}
                 Some(()) => add_sample(native, self.names.iter().rev().copied()),

@@ -16,6 +16,8 @@ const MOST_FRAMES: usize = 1024;
 #[derive(Default)]
 pub(super) struct Walker {
     recording: u32,
+    /// The stack of all operators while the thread is paused.
+    paused: Option<Stack>,
     /// The frames that were just read, innermost first.
     frames: Vec<RawFrame>,
     /// The frames of the last operator, outermost first, each with the stack up to it.
@@ -24,6 +26,16 @@ pub(super) struct Walker {
 }
 
 impl Walker {
+    /// Gives operators this stack until [`Self::resume`].
+    pub(super) fn pause(&mut self, stack: Stack) {
+        self.paused = Some(stack);
+    }
+
+    /// Walks the frames of operators again.
+    pub(super) fn resume(&mut self) {
+        self.paused = None;
+    }
+
     /// Returns the stack of the thread with this state, or `None` if it cannot be read.
     ///
     /// # Safety
@@ -31,6 +43,15 @@ impl Walker {
     /// function returns.
     #[expect(unsafe_code, reason = "reads memory that the caller keeps alive")]
     pub(super) unsafe fn stack(&mut self, layout: &Layout, state: u64) -> Option<Stack> {
+        let recording = recording_number();
+        if self.recording != recording {
+            self.last.clear();
+            self.recording = recording;
+            self.paused = None;
+        }
+        if let Some(stack) = self.paused {
+            return Some(stack);
+        }
         // SAFETY: the caller guarantees that the state and its frames stay alive, and with them
         // their code.
         let memory = unsafe { Direct::new() };
@@ -42,11 +63,6 @@ impl Walker {
             MOST_FRAMES,
             &mut self.frames,
         )?;
-        let recording = recording_number();
-        if self.recording != recording {
-            self.last.clear();
-            self.recording = recording;
-        }
         let outermost_first = || self.frames.iter().rev();
         let common = outermost_first()
             .zip(&self.last)
