@@ -435,8 +435,10 @@ impl<'a> Found<'a> {
             let wrapper = caller.wrapper.or(Some(name.number));
             Blamed { wrapper, ..caller }
         } else {
-            let called = Some(name.number);
-            Blamed { called, ..caller }
+            Blamed {
+                called: Some(name.number),
+                ..caller
+            }
         }
     }
 

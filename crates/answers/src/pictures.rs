@@ -121,7 +121,7 @@ mod tests {
             time.event(call, "mindprof/_run/command.py(9): run", |time| {
                 time.event(call, "<built-in function setattr>", |time| time.idle(50));
                 let program = "mindprof/_run/program.py(5): run";
-                time.event(call, program, |time| drawn_program(time));
+                time.event(call, program, drawn_program);
             });
         });
         let analysis = Analysis::build(profile);

@@ -359,8 +359,8 @@ fn is_wait(name: &str) -> bool {
     let Some(rest) = name.strip_prefix("<built-in ") else {
         return false;
     };
-    let words = rest.trim_end_matches('>').split(' ');
-    let function = words.skip(1).next().unwrap_or("");
+    let mut words = rest.trim_end_matches('>').split(' ');
+    let function = words.nth(1).unwrap_or("");
     let function = function.rsplit('.').next().unwrap_or(function);
     WAITS.contains(&function)
 }

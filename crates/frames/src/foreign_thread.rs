@@ -29,7 +29,7 @@ pub struct ForeignThread {
 }
 
 impl ForeignThread {
-    /// Fills `frames` with the frames of the thread with this state, as [`walk`](crate::walk) does.
+    /// Fills `frames` with the frames of the thread with this state, as [`walk`](crate::walk()) does.
     ///
     /// Returns `None` if something cannot be read.
     pub fn walk(

@@ -2,7 +2,7 @@
 //! address that turns out to be wrong is an error and not a fault.
 //!
 //! The interpreter does not document where its structures keep what. A [`Layout`] holds the
-//! positions that a probe has found in the running interpreter; [`walk`] follows a thread's frames
+//! positions that a probe has found in the running interpreter; [`walk()`] follows a thread's frames
 //! by it, and [`CodeLayout`] tells the function and the line of each.
 //!
 //! A thread may read its own frames directly while it waits in a call that one of them made. Frames

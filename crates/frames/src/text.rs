@@ -139,7 +139,7 @@ mod tests {
         bytes.resize(bytes.len().next_multiple_of(8).max(WORDS * 8), 0);
         let words = bytes
             .chunks(8)
-            .map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+            .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
         words.collect()
     }
 

@@ -119,7 +119,8 @@ mod tests {
     #[test]
     fn frames_come_innermost_first() {
         let outer = [0, 800, 820, 0, 5000];
-        let inner = [address(&outer), 900 | 1, 908, 0, 6000 | 1];
+        // The lowest bits are marks.
+        let inner = [address(&outer), 901, 908, 0, 6001];
         let state = [7, address(&inner)];
         let mut frames = Vec::new();
         let read = |most: usize, frames: &mut Vec<RawFrame>| {

@@ -149,7 +149,6 @@ pub(crate) struct RunScreen {
 #[pymethods]
 impl RunScreen {
     /// Returns the screen as text.
-    #[expect(clippy::needless_pass_by_value, reason = "extracted from a dict")]
     fn text(&self, end: End) -> String {
         let end = ScreenEnd {
             wrote: end.wrote,

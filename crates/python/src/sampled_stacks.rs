@@ -98,7 +98,7 @@ pub(crate) fn add_module_caller(code: &Bound<'_, PyAny>) {
     let address = code.as_ptr() as u64;
     for place in &MODULE_CALLERS {
         let found = place.compare_exchange(0, address, Ordering::Relaxed, Ordering::Relaxed);
-        if matches!(found, Ok(_)) || found == Err(address) {
+        if found.is_ok() || found == Err(address) {
             return;
         }
     }

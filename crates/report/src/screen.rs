@@ -1,5 +1,7 @@
 //! The first screen of `mindprof run` in words: at most 25 lines of 80 columns.
 
+use std::fmt::Write as _;
+
 use mindprof_answers::{CodePath, CodePaths, CodePlace, Compiled, Screen, TopOperator};
 use mindprof_formats::counted;
 use mindprof_model::{Nanos, Place};
@@ -168,17 +170,18 @@ fn verdict(screen: &Screen) -> String {
     let path = &screen.paths.paths[index];
     let share = percent(path.own, screen.paths.total);
     let mut text = format!("{share} of the time is spent in {}", place_text(path));
-    text += &match &path.mostly {
-        Some(called) => format!(", mostly in {}", callee_text(&called.name)),
-        None if path.operators.0 * 2 >= path.own.0 => ", spread over many operators".into(),
-        None => ", mostly in its own Python code".into(),
+    let mostly = match &path.mostly {
+        Some(called) => format!("mostly in {}", callee_text(&called.name)),
+        None if path.operators.0 * 2 >= path.own.0 => "spread over many operators".into(),
+        None => "mostly in its own Python code".into(),
     };
+    let _ = write!(text, ", {mostly}");
     let caller = screen
         .paths
         .caller(index)
         .map(|caller| &screen.paths.paths[caller]);
     if let Some(caller) = caller.filter(|caller| !is_passing_on(caller, screen.paths.total)) {
-        text += &format!(", called by {}", place_text(caller));
+        let _ = write!(text, ", called by {}", place_text(caller));
     }
     text
 }
@@ -188,12 +191,11 @@ fn code_line(screen: &Screen) -> Option<String> {
     if is_compiling(screen) {
         return None;
     }
-    let (file, line) = match &screen.elsewhere {
-        Some(worker) => (&worker.file, worker.line),
-        None => {
-            let path = &screen.paths.paths[screen.paths.hottest()?];
-            (&path.file, path.line)
-        }
+    let (file, line) = if let Some(worker) = &screen.elsewhere {
+        (&worker.file, worker.line)
+    } else {
+        let path = &screen.paths.paths[screen.paths.hottest()?];
+        (&path.file, path.line)
     };
     let text = screen.facts.sources.line(file, line)?;
     Some(format!("  {line} | {}", visible(text)))
@@ -224,7 +226,7 @@ fn steps(screen: &Screen) -> Option<String> {
     {
         let slow = slow_text(slow, times.has_python);
         let count = counted(times.slow_count as u64, "slow step");
-        text += &format!("; {count}, the slowest: {slow}");
+        let _ = write!(text, "; {count}, the slowest: {slow}");
     }
     Some(text)
 }
@@ -259,14 +261,14 @@ fn facts(screen: &Screen) -> Vec<String> {
             percent(wide.time, wide.of)
         );
         if let Some(place) = &wide.first {
-            text += &format!(", first in {}", named_place(screen, place));
+            let _ = write!(text, ", first in {}", named_place(screen, place));
         }
         if let Some(place) = wide
             .most
             .as_ref()
             .filter(|place| Some(*place) != wide.first.as_ref())
         {
-            text += &format!(", most in {}", named_place(screen, place));
+            let _ = write!(text, ", most in {}", named_place(screen, place));
         }
         facts.push(text);
     }

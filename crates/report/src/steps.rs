@@ -1,5 +1,7 @@
 //! The times of steps as text: percentiles, classes, and what was different in slow steps.
 
+use std::fmt::Write as _;
+
 use mindprof_analyze::microseconds;
 use mindprof_answers::{SlowStep, StepClass, StepSplit, StepTimes};
 use mindprof_formats::counted;
@@ -86,14 +88,15 @@ pub(crate) fn slow_text(slow: &SlowStep, has_python: bool) -> String {
     let class = class_text(slow.class, has_python);
     let mut text = format!("{class} +{}", short_time(slow.class_excess));
     if let Some(function) = &slow.growth.function {
-        text += &format!(
+        let _ = write!(
+            text,
             ", in {} ({}:{})",
             function.function, function.file, function.line
         );
     }
     let operator = slow.growth.operator.as_ref();
     if let Some(operator) = operator.filter(|operator| operator.time.0 * 2 >= slow.excess.0) {
-        text += &format!(", {}", called_text(&operator.name));
+        let _ = write!(text, ", {}", called_text(&operator.name));
     }
     text
 }
