@@ -193,9 +193,6 @@ def test_values_of_fast_ranges_are_recorded(memory: bool) -> None:
 
 STAND_INS = [
     (torch.optim.Optimizer, "_optimizer_step_code"),
-    (torch.autograd, "_profiler_enabled"),
-    (torch._C._autograd, "_profiler_type"),
-    (torch.autograd, "_disable_profiler"),
 ]
 ATTRIBUTES = ("__name__", "__qualname__", "__code__", "__defaults__", "__self__")
 

@@ -252,6 +252,9 @@ class _KinetoProfile(SharedResults):
     def _recording_for(self, doing: str, /) -> _core.Profile | None:
         return self._initialized(doing)._recording_for(doing)
 
+    def _changed_events(self) -> EventList[FunctionEvent] | None:
+        return None if self.profiler is None else self.profiler._changed_events()
+
     def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         self._initialized("exporting stacks")._write_stacks(path, metric)
 

@@ -86,7 +86,8 @@ class _Run:
         self.profiler = RunProfile(
             # The first screen names dtypes, and memory that grows.
             record_shapes=arguments.shapes or arguments.memory or arguments.details,
-            profile_memory=arguments.memory or arguments.details,
+            # A profiler of torch in the program needs torch's slot for memory.
+            profile_memory=arguments.memory or (arguments.details and arguments.install),
             with_stack=SAMPLED if arguments.is_sampled else arguments.stacks or arguments.memory,
             with_flops=arguments.flops,
             budget_bytes=arguments.budget_bytes,
