@@ -1,17 +1,21 @@
 //! Estimates the calls of a sampled recording from the stacks of its scopes and samples.
 //!
-//! The stack of a thread is known at the start of each scope, while a scope runs that calls
-//! nothing, and at each sample. Between two known moments, frames that both have in common stay
-//! open, and the others end and begin halfway. The result is calls that enclose the scopes they
-//! made, as traced calls do. A call is named by the line that it is at, so a function that moves on
-//! to another line becomes another call.
+//! The stack of a thread is known while a scope runs, but a scope says nothing about the time
+//! between two of them: a loop may do anything there. The samples in such a gap fill it, each up to
+//! halfway to the next. A gap without a sample gets the stack of a sample from another gap of its
+//! kind, between scopes with the same stacks; the gaps of one kind take turns with its samples, so
+//! that shares of time follow the samples. If there is none, or if the gap is short, only the frames
+//! that the stacks around it have in common are open.
+//!
+//! The result is calls that enclose the scopes they made, as traced calls do. A call is named by the
+//! line that it is at, so a function that moves on to another line becomes another call.
 //!
 //! ```text
-//! known    main f@3   main f@3   main f@4 g@9   main f@4
-//! main     |-------------------------------------------|
-//! f@3      |----------------|
-//! f@4                       |--------------------------|
-//! g@9                       |-------------|
+//! scopes           aten::add            aten::add            aten::add
+//! known    main    main f@3   sample    main f@3             main f@3
+//! main     |---------------------------------------------------------|
+//! f@3              |-------|            |-------|            |-------|
+//! f@2                      |------------|       |------------|          the sample, and its substitute
 //! ```
 
 use std::cmp::Reverse;
@@ -19,12 +23,16 @@ use std::cmp::Reverse;
 use mindprof_model::{
     Category, Event, EventBatch, Flags, Nanos, Part, StackId, StringId, ThreadId,
 };
+use rustc_hash::FxHashMap;
 
 /// How far a known stack reaches into a longer time in which nothing is known.
 const REACH: Nanos = Nanos(50_000_000);
 
 /// How far it reaches before the first and after the last known moment.
 const MARGIN: Nanos = Nanos(5_000_000);
+
+/// The shortest gap between scopes that gets the stack of another gap of its kind.
+const SHORTEST_SUBSTITUTED: Nanos = Nanos(20_000);
 
 /// A sample of a thread: a moment and its stack, as the part numbers it.
 #[derive(Clone, Copy, Debug)]
@@ -162,14 +170,113 @@ fn floors(tree: &Tree, items: &[Item]) -> Vec<Option<StackId>> {
     floors
 }
 
+/// A moment at which a scope begins or ends, or a sample.
+#[derive(Clone, Copy, Debug)]
+enum Edge {
+    /// A scope begins within the calls of `floor`, at `stack`.
+    Enter {
+        floor: Option<StackId>,
+        stack: Option<StackId>,
+    },
+    /// A scope ends.
+    Leave {
+        floor: Option<StackId>,
+    },
+    Sample(StackId),
+}
+
+/// Returns the edges of all items in order of time.
+fn edges(items: &[Item], floors: &[Option<StackId>]) -> Vec<(Nanos, Edge)> {
+    let mut edges = Vec::with_capacity(2 * items.len());
+    let mut around: Vec<(Nanos, Option<StackId>)> = Vec::new();
+    for (item, &floor) in items.iter().zip(floors) {
+        while let Some((end, floor)) = around.pop_if(|(end, _)| *end <= item.start) {
+            edges.push((end, Edge::Leave { floor }));
+        }
+        let Some(end) = item.end else {
+            edges.extend(item.stack.map(|stack| (item.start, Edge::Sample(stack))));
+            continue;
+        };
+        let stack = item.stack;
+        edges.push((item.start, Edge::Enter { floor, stack }));
+        let latest = around.last().map_or(end, |&(latest, _)| end.min(latest));
+        around.push((latest, floor));
+    }
+    while let Some((end, floor)) = around.pop() {
+        edges.push((end, Edge::Leave { floor }));
+    }
+    edges
+}
+
+/// The kind of a gap between two edges of scopes: the stacks before and after it, and whether it is
+/// the whole inside of one scope. A loop passes through gaps of one kind again and again.
+type GapKind = (Option<StackId>, Option<StackId>, bool);
+
+/// The samples in gaps of each kind, which stand for gaps of the kind that no sample fell into.
+#[derive(Default)]
+struct Substitutes {
+    by_kind: FxHashMap<GapKind, (Vec<StackId>, usize)>,
+}
+
+impl Substitutes {
+    fn add(&mut self, kind: GapKind, stack: StackId) {
+        self.by_kind.entry(kind).or_default().0.push(stack);
+    }
+
+    /// Returns the next sample in turn for a gap of a kind.
+    fn next(&mut self, kind: GapKind) -> Option<StackId> {
+        let (stacks, turn) = self.by_kind.get_mut(&kind)?;
+        let stack = stacks[*turn % stacks.len()];
+        *turn += 1;
+        Some(stack)
+    }
+}
+
+/// Calls `visit` with each gap between two edges of scopes: its kind, its begin and end, and the
+/// samples in it. The first gap has no begin, and the last no end.
+fn each_gap(
+    edges: &[(Nanos, Edge)],
+    mut visit: impl FnMut(GapKind, Option<(Nanos, Edge)>, &[(Nanos, Edge)], Option<(Nanos, Edge)>),
+) {
+    let is_sample = |edge: &Edge| matches!(edge, Edge::Sample(_));
+    let mut before: Option<(Nanos, Edge)> = None;
+    let mut first = 0;
+    for index in 0..=edges.len() {
+        let after = edges.get(index).copied();
+        if after.is_some_and(|(_, edge)| is_sample(&edge)) {
+            continue;
+        }
+        let left = before.and_then(|(_, edge)| match edge {
+            Edge::Enter { floor, stack } => stack.or(floor),
+            Edge::Leave { floor } => floor,
+            Edge::Sample(stack) => Some(stack),
+        });
+        let right = after.and_then(|(_, edge)| match edge {
+            Edge::Enter { stack, .. } => stack,
+            Edge::Leave { floor } => floor,
+            Edge::Sample(stack) => Some(stack),
+        });
+        let is_inside = matches!(before, Some((_, Edge::Enter { .. })))
+            && matches!(after, Some((_, Edge::Leave { .. })));
+        visit(
+            (left, right, is_inside),
+            before,
+            &edges[first..index],
+            after,
+        );
+        before = after;
+        first = index + 1;
+    }
+}
+
 /// The estimate of one thread: the calls that are open, and those that have ended.
 struct Estimate<'a> {
     tree: &'a Tree,
     thread: ThreadId,
     /// The stacks of the open calls, outermost first, with their positions among `calls`.
     open: Vec<(StackId, usize)>,
-    /// The last moment at which the open calls are known to be the thread's stack.
-    known_until: Nanos,
+    /// The frames that stay open until the innermost scope ends, by scope.
+    floors: Vec<Option<StackId>>,
     calls: &'a mut Vec<Event>,
 }
 
@@ -179,60 +286,148 @@ impl<'a> Estimate<'a> {
             tree,
             thread,
             open: Vec::new(),
-            known_until: Nanos::ZERO,
+            floors: Vec::new(),
             calls,
         }
     }
 
     fn run(mut self, items: &[Item], window_end: Nanos) {
-        let Some(first) = items.first() else { return };
-        self.known_until = first.start.saturating_sub(MARGIN).saturating_sub(MARGIN);
-        let floors = floors(self.tree, items);
-        let mut around: Vec<(Nanos, Option<StackId>)> = Vec::new();
-        for (item, floor) in items.iter().zip(floors) {
-            while let Some((end, floor)) = around.pop_if(|(end, _)| *end <= item.start) {
-                self.leave(end, floor);
+        let edges = edges(items, &floors(self.tree, items));
+        let mut substitutes = Substitutes::default();
+        each_gap(&edges, |kind, _, samples, _| {
+            for (_, edge) in samples {
+                if let Edge::Sample(stack) = edge {
+                    substitutes.add(kind, *stack);
+                }
             }
-            let Some(end) = item.end else {
-                self.switch(item.stack.unwrap_or(StackId::NONE), item.start);
-                continue;
+        });
+        each_gap(&edges, |kind, before, samples, after| {
+            let begin = before.map(|(time, _)| time);
+            let end = after.map(|(time, _)| time);
+            if samples.is_empty() {
+                self.pass_gap(kind, begin, end, &mut substitutes);
+            } else {
+                self.fill_gap(begin, samples, end, window_end);
+            }
+            if let Some((time, edge)) = after {
+                self.pass_edge(time, edge);
+            }
+        });
+        let last = edges.last().map_or(Nanos::ZERO, |&(time, _)| time);
+        self.close_to(0, last);
+    }
+
+    /// Fills a gap with the stacks of its samples. Each reaches halfway to its neighbours, and to
+    /// the edges of the gap.
+    fn fill_gap(
+        &mut self,
+        begin: Option<Nanos>,
+        samples: &[(Nanos, Edge)],
+        end: Option<Nanos>,
+        window_end: Nanos,
+    ) {
+        let first = samples[0].0;
+        let mut open_at = match begin {
+            Some(begin) => begin.max(first.saturating_sub(REACH)),
+            None => first.saturating_sub(MARGIN),
+        };
+        let mut close_at = begin.unwrap_or(open_at);
+        for (index, &(time, edge)) in samples.iter().enumerate() {
+            if let Edge::Sample(stack) = edge {
+                self.change(stack, close_at, open_at);
+            }
+            let next = samples.get(index + 1).map(|&(next, _)| next);
+            let reach = match next {
+                Some(next) => Nanos((next - time).0 / 2).min(REACH),
+                None => REACH,
             };
-            if let Some(floor) = floor {
-                self.switch(floor, item.start);
-            }
-            self.known_until = item.start;
-            let latest = around.last().map_or(end, |&(latest, _)| end.min(latest));
-            around.push((latest, floor));
-            if let (Some(stack), true) = (item.stack, floor != item.stack) {
-                self.switch(stack, item.start);
-            }
+            close_at = time + reach;
+            open_at = next.map_or(close_at, |next| next.saturating_sub(reach));
         }
-        while let Some((end, floor)) = around.pop() {
-            self.leave(end, floor);
+        // The edge after the gap closes what it does not share, unless that is far away.
+        if end.is_none_or(|end| close_at < end) {
+            let floor = self.tree.depth(self.floor());
+            let last = samples[samples.len() - 1].0;
+            let close_at = if end.is_some() {
+                close_at
+            } else {
+                last + MARGIN
+            };
+            self.close_to(floor, close_at.min(window_end).max(last));
         }
-        let last = (self.known_until + MARGIN).min(window_end);
-        self.close_to(0, last.max(self.known_until));
     }
 
-    /// Changes the open calls to `stack`, which is known to be the thread's at a later moment.
-    fn switch(&mut self, stack: StackId, known_at: Nanos) {
-        let current = self.open.last().map_or(StackId::NONE, |&(stack, _)| stack);
+    /// Passes a gap without samples: with the stack of another gap of its kind if it is long, and
+    /// otherwise with the frames that the stacks around it have in common.
+    fn pass_gap(
+        &mut self,
+        kind: GapKind,
+        begin: Option<Nanos>,
+        end: Option<Nanos>,
+        substitutes: &mut Substitutes,
+    ) {
+        let (Some(begin), Some(end)) = (begin, end) else {
+            return;
+        };
+        let floor = self.floor();
+        let length = end.saturating_sub(begin);
+        if length >= SHORTEST_SUBSTITUTED && length <= REACH {
+            let substitute = substitutes.next(kind);
+            let is_within = |stack: &StackId| self.tree.common(*stack, floor) == floor;
+            if let Some(stack) = substitute.filter(is_within) {
+                self.change(stack, begin, begin);
+                return;
+            }
+        }
+        if let (Some(left), Some(right), _) = kind {
+            let common = self.tree.common(left, right);
+            let depth = self.tree.depth(common).max(self.tree.depth(floor));
+            self.close_to(depth, begin);
+        }
+    }
+
+    fn pass_edge(&mut self, time: Nanos, edge: Edge) {
+        match edge {
+            Edge::Enter { floor, stack } => {
+                if let Some(floor) = floor {
+                    self.change(floor, time, time);
+                }
+                self.floors.push(floor.or_else(|| Some(self.current())));
+                if let (Some(stack), true) = (stack, floor != stack) {
+                    self.change(stack, time, time);
+                }
+            }
+            Edge::Leave { .. } => {
+                let floor = self.floors.pop().flatten();
+                if let Some(floor) = floor {
+                    self.close_to(self.tree.depth(floor), time);
+                }
+            }
+            Edge::Sample(_) => {}
+        }
+    }
+
+    fn current(&self) -> StackId {
+        self.open.last().map_or(StackId::NONE, |&(stack, _)| stack)
+    }
+
+    /// Returns the frames that stay open until the innermost scope ends.
+    fn floor(&self) -> StackId {
+        self.floors
+            .last()
+            .copied()
+            .flatten()
+            .unwrap_or(StackId::NONE)
+    }
+
+    /// Changes the open calls to `stack`: ends those that it does not have, and begins the others.
+    fn change(&mut self, stack: StackId, close_at: Nanos, open_at: Nanos) {
+        let current = self.current();
         if stack != current {
-            let gap = known_at.saturating_sub(self.known_until);
-            let reach = Nanos(gap.0 / 2).min(REACH);
             let common = self.tree.depth(self.tree.common(current, stack));
-            self.close_to(common, self.known_until + reach);
-            self.open_to(stack, known_at.saturating_sub(reach));
+            self.close_to(common, close_at);
+            self.open_to(stack, open_at);
         }
-        self.known_until = self.known_until.max(known_at);
-    }
-
-    /// Ends the calls that were made within a scope, which ends too.
-    fn leave(&mut self, end: Nanos, floor: Option<StackId>) {
-        if let Some(floor) = floor {
-            self.close_to(self.tree.depth(floor), end);
-        }
-        self.known_until = self.known_until.max(end);
     }
 
     fn close_to(&mut self, depth: usize, end: Nanos) {
