@@ -191,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=("last", "all"),
         default="last",
         metavar="WHAT",
-        help="if the trace is larger than 25 MB, keep its last part (last) or all of it (all) "
+        help="if the trace has over 1.2 million records, keep the last ones (last) or all (all) "
         "[default: last]",
     )
     add(
