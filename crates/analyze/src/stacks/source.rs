@@ -41,6 +41,16 @@ pub(crate) struct Sources {
     stacks: Vec<StackId>,
 }
 
+/// How backward nodes get their stacks.
+struct Rule {
+    /// Whether an event is a backward node.
+    is_node: fn(&Profile, &Event) -> bool,
+    /// Picks the stack of an earlier or a later forward operator with one sequence number.
+    choose: fn(StackId, StackId) -> StackId,
+    /// Whether a node without a sequence number takes the stack of the node before it.
+    do_unnumbered_follow: bool,
+}
+
 impl Sources {
     /// Finds the stacks. Events inside a backward node take the stack of the first forward event
     /// with the same sequence number and thread.
@@ -52,8 +62,12 @@ impl Sources {
     ///   aten::t                  |--|           inside it: shows train.py(12)
     /// ```
     pub(crate) fn build(profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
-        let is_node = |_: &Profile, event: &Event| event.scope == ScopeKind::Backward;
-        Self::choosing(profile, tree, correlation, is_node, |first, _| first)
+        let rule = Rule {
+            is_node: |_, event| event.scope == ScopeKind::Backward,
+            choose: |first, _| first,
+            do_unnumbered_follow: false,
+        };
+        Self::by(&rule, profile, tree, correlation)
     }
 
     /// Finds the stacks, with those of the operators that made the backward nodes.
@@ -66,54 +80,59 @@ impl Sources {
     /// select       |--|                        sequence 7, stack data.py(30): makes no node
     /// convolution        |-----|               sequence 7, stack train.py(12): makes it
     /// ConvolutionBackward0         |-------|   sequence 7, backward: belongs to train.py(12)
+    /// AccumulateGrad                         |-|   no number: belongs to train.py(12) too
     /// ```
+    ///
+    /// A node that adds a gradient to a parameter has no number and no forward operator. The engine
+    /// runs it right after the node that computed the gradient, so it shares the stack of that node.
     pub(crate) fn build_of_makers(
         profile: &Profile,
         tree: &Tree,
         correlation: &Correlation,
     ) -> Self {
-        // The wrappers around nodes carry their numbers, and are no forward operators.
-        Self::choosing(
-            profile,
-            tree,
-            correlation,
-            is_backward,
-            |earlier, later| match later {
+        let rule = Rule {
+            // The wrappers around nodes carry their numbers, and are no forward operators.
+            is_node: is_backward,
+            choose: |earlier, later| match later {
                 StackId::NONE => earlier,
                 later => later,
             },
-        )
+            do_unnumbered_follow: true,
+        };
+        Self::by(&rule, profile, tree, correlation)
     }
 
-    fn choosing(
-        profile: &Profile,
-        tree: &Tree,
-        correlation: &Correlation,
-        is_node: fn(&Profile, &Event) -> bool,
-        choose: fn(StackId, StackId) -> StackId,
-    ) -> Self {
+    fn by(rule: &Rule, profile: &Profile, tree: &Tree, correlation: &Correlation) -> Self {
         if profile.stacks().is_empty() || profile.events().iter().all(shows_its_own) {
             return Self::default();
         }
-        let backward = backward_parents(profile, tree, is_node);
+        let backward = backward_parents(profile, tree, rule.is_node);
         let own = own_stacks(profile, tree, correlation);
         let mut forwards: Forwards<StackId> = Forwards::default();
         // By backward node, the stack that was found for it.
         let mut found: FxHashMap<EventId, StackId> = FxHashMap::default();
+        // By thread, the stack of the backward node that began last, until a forward operator runs.
+        let mut latest = vec![StackId::NONE; profile.threads().len()];
         let mut stacks = own;
         for (index, event) in profile.events().iter().enumerate() {
             match backward[index] {
                 Some(node) => {
+                    let latest = &mut latest[event.thread.index()];
                     let stack = *found.entry(node).or_insert_with(|| {
                         let (_, stack) = forwards.find(profile, node);
-                        stack.unwrap_or(StackId::NONE)
+                        if rule.do_unnumbered_follow && profile.event(node).sequence().is_none() {
+                            return *latest;
+                        }
+                        *latest = stack.unwrap_or(StackId::NONE);
+                        *latest
                     });
                     stacks[index] = stack;
                 }
                 None => {
                     if let Some(sequence) = event.sequence() {
                         let (place, own) = ((event.thread, sequence), stacks[index]);
-                        forwards.add(profile, place, own, choose);
+                        forwards.add(profile, place, own, rule.choose);
+                        latest[event.thread.index()] = StackId::NONE;
                     }
                 }
             }

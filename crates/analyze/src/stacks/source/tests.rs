@@ -111,6 +111,12 @@ fn backward_events_show_where_their_forward_was_called() {
     assert_eq!(shown[2], shown[0]);
     assert_eq!(shown[3], shown[0]);
     assert!(shown[4].is_empty());
+    // The gradient that `AccumulateGrad` adds comes from the node before it. The node's own maker is
+    // the later of the two operators with its number.
+    let makers = Sources::build_of_makers(&profile, &tree, &Correlation::default());
+    let charged = |index| texts(&profile, makers.stack(&profile, EventId::from_index(index)));
+    assert_eq!(charged(2), shown[1]);
+    assert_eq!(charged(4), shown[1]);
 }
 
 // f (Python)  |----------|    0..20   in main
