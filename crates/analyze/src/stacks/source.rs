@@ -109,24 +109,20 @@ impl Sources {
         let backward = backward_parents(profile, tree, rule.is_node);
         let own = own_stacks(profile, tree, correlation);
         let mut forwards: Forwards<StackId> = Forwards::default();
-        // By backward node, the stack that was found for it.
-        let mut found: FxHashMap<EventId, StackId> = FxHashMap::default();
         // By thread, the stack of the backward node that began last, until a forward operator runs.
         let mut latest = vec![StackId::NONE; profile.threads().len()];
         let mut stacks = own;
         for (index, event) in profile.events().iter().enumerate() {
             match backward[index] {
+                // Nodes precede the events inside them.
+                Some(node) if node.index() != index => stacks[index] = stacks[node.index()],
                 Some(node) => {
                     let latest = &mut latest[event.thread.index()];
-                    let stack = *found.entry(node).or_insert_with(|| {
-                        let (_, stack) = forwards.find(profile, node);
-                        if rule.do_unnumbered_follow && profile.event(node).sequence().is_none() {
-                            return *latest;
-                        }
+                    let (_, stack) = forwards.find(profile, node);
+                    if !(rule.do_unnumbered_follow && event.sequence().is_none()) {
                         *latest = stack.unwrap_or(StackId::NONE);
-                        *latest
-                    });
-                    stacks[index] = stack;
+                    }
+                    stacks[index] = *latest;
                 }
                 None => {
                     if let Some(sequence) = event.sequence() {
