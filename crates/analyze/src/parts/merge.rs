@@ -7,8 +7,8 @@ use super::slim::SLIM_KEY;
 /// Merges the ranks of a job into one profile, aligned by the wall clocks of their recordings.
 ///
 /// Sequence numbers and correlation ids stay within their rank, and process ids that two ranks share
-/// are made distinct. A part without a rank gets its position as the rank. Of metadata that several
-/// ranks have, the first one's is kept, except for the records of cuts, which are kept all.
+/// are made distinct. A part without a rank gets its position as the rank. If ranks differ in a
+/// value of the metadata, the first one wins, except that the records of cuts are all kept.
 ///
 /// ```text
 /// rank 0    |--step--|               reference 100
