@@ -151,11 +151,15 @@ def legacy():
         work()
     return added(theirs)
 
+def enabled(activities):
+    configured = torch.autograd.profiler.profile(use_kineto=True).config()
+    return outcome(torch._C._autograd._enable_profiler, configured, activities)
+
 def nested():
     with torch.profiler.profile(activities=[CPU]) as theirs:
-        refused = outcome(kineto)
+        is_refused = enabled({CPU})
         work()
-    return refused, added(theirs), kineto()
+    return is_refused, added(theirs), kineto()
 
 def emitted(name):
     try:
@@ -186,8 +190,7 @@ def threaded():
     return found
 
 def refused():
-    configured = torch.autograd.profiler.profile(use_kineto=True).config()
-    return outcome(torch._C._autograd._enable_profiler, configured, set()), kineto()
+    return enabled(set()), kineto()
 
 def gaps(prof):
     with tempfile.TemporaryDirectory() as folder:
