@@ -711,7 +711,7 @@ mod tests {
             kept,
             events,
         };
-        assert_eq!(judge(&both), Some(expected.clone()));
+        assert_eq!(judge(&both), Some(expected));
         // A later cut of the merged trace, which removed nothing.
         let later = format!("{{\"events\":9,\"kept\":9,\"clipped\":0,\"earlier\":{both}}}");
         assert_eq!(judge(&later), Some(expected));

@@ -373,7 +373,7 @@ impl Session {
             capture.metadata = state.facts.clone();
             let gaps = state.attachment.as_ref().map_or(0, Attachment::memory_gaps);
             if gaps > 0 {
-                capture.metadata.set(MEMORY_GAPS_KEY, &gaps.to_string());
+                capture.metadata.set(MEMORY_GAPS_KEY, gaps.to_string());
             }
             if let Some(sources) = source_files::own_sources().filter(|_| has_stacks) {
                 capture.metadata.set(SOURCES_KEY, sources);
