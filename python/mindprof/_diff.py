@@ -232,10 +232,14 @@ class ProfileDiff:
         return self._found.json()
 
     def _repr_html_(self) -> str:
-        """Returns the notebook representation: the changed rows, largest change first."""
+        """Returns the notebook representation: the changed rows, largest change first.
+
+        Notes follow about facts that make the comparison unfair, as in the text.
+        """
         changed = [row for row in self.rows if row.state != "same"]
         caption = f"{len(changed)} of {len(self)} rows changed, largest growth {self.growth:+.1%}"
-        return notebook.table(_COLUMNS, changed, len(changed), caption)
+        rows = notebook.table(_COLUMNS, changed, len(changed), caption)
+        return rows + notebook.paragraphs(f"note: {note}" for note in self._found.notes())
 
     def __len__(self) -> int:
         return len(self._found)

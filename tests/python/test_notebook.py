@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import mindprof
@@ -35,6 +38,20 @@ def test_lists_rows_events_diffs_and_profiles_are_tables(prof: mindprof.profile)
     assert "&lt;script&gt;" in shown(prof)
     assert shown(prof) == shown(prof.key_averages())
     assert mindprof.profile()._repr_html_() is None
+
+
+def test_a_diff_has_the_notes_of_its_text(prof: mindprof.profile, tmp_path: Path) -> None:
+    whole, cut = tmp_path / "<whole>.json", tmp_path / "cut.json"
+    prof.export_chrome_trace(whole)
+    trace = json.loads(whole.read_text())
+    trace["mindprof_slim"] = {"events": 9, "kept": 2, "clipped": 0}
+    cut.write_text(json.dumps(trace))
+    assert "note:" not in shown(mindprof.diff(whole, whole))
+    for before, after in ((whole, cut), (cut, whole)):
+        found = mindprof.diff(before, after)
+        assert "note: " in found.table()
+        name = html.escape(str(cut))
+        assert f"<p>note: {name} was cut by `mindprof slim` to 2 of 9 events</p>" in shown(found)
 
 
 def test_rows_come_by_their_own_time_and_sort_by_numbers(prof: mindprof.profile) -> None:

@@ -117,31 +117,6 @@ def test_torchs_own_profiler_works_after_a_recording_of_memory() -> None:
     assert sum(row.self_cpu_memory_usage for row in theirs.key_averages()) == 400
 
 
-# In a process of its own: torch 2.7 cannot use its profiler again after it was refused.
-REFUSED = """
-import mindprof, torch
-with mindprof.profile(profile_memory=True) as prof:
-    try:
-        torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]).start()
-    except RuntimeError as error:
-        print(error)
-    kept = torch.ones(100)
-print("bytes", sum(row.self_cpu_memory_usage for row in prof.key_averages()))
-"""
-
-
-def test_torchs_own_profiler_is_refused_inside_a_recording_of_memory() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", REFUSED],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "rofiler is already enabled on this thread" in done.stdout
-    assert "bytes 400" in done.stdout
-
-
 def test_inside_of_torchs_own_profiler_memory_is_not_recorded_and_told_so() -> None:
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs:
         prof = mindprof.profile(profile_memory=True)

@@ -155,6 +155,39 @@ def test_steps_within_those_of_another_optimizer_count(
         assert "\n6 optimizer steps; " in (tmp_path / "out/table.txt").read_text()
 
 
+OWN_PROFILER = """
+import torch
+
+schedule = torch.profiler.schedule(wait=1, warmup=1, active=2)
+with torch.profiler.profile(
+    activities=[torch.profiler.ProfilerActivity.CPU],
+    schedule=schedule,
+    on_trace_ready=lambda prof: prof.export_chrome_trace("theirs.json"),
+    profile_memory=True,
+) as prof:
+    for _ in range(4):
+        torch.arange(125)
+        prof.step()
+torch.arange(125)
+"""
+
+
+def test_a_program_with_a_profiler_of_its_own_has_it_beside_ours(tmp_path: Path) -> None:
+    done = run(tmp_path, OWN_PROFILER, "--memory", "--no-install")
+    assert done.returncode == 0, done.stderr
+    assert "memory was not recorded while torch.profiler ran on the same thread" in done.stderr
+    theirs = json.loads((tmp_path / "theirs.json").read_text())["traceEvents"]
+    with gzip.open(tmp_path / "out/trace.json.gz", "rt") as file:
+        trace = json.load(file)
+    assert trace["mindprof_memory_gaps"] == 1
+    ours = trace["traceEvents"]
+    calls = [[event["name"] for event in events].count("aten::arange") for events in (theirs, ours)]
+    # The operator calls itself once.
+    assert calls == [4, 10]
+    sizes = [event["args"]["Bytes"] for event in ours if event["name"] == "[memory]"]
+    assert sizes.count(1000) == 3, "two before torch's profiler, and one after it"
+
+
 COMPILED = """
 import warnings
 

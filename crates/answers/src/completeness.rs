@@ -224,13 +224,60 @@ fn extras(profile: &Profile) -> Vec<Extra> {
     Extra::ALL.into_iter().filter(has).collect()
 }
 
-/// The record of a cut that `mindprof slim` writes, as far as it matters here.
+/// The record of a cut that `mindprof slim` writes, as far as it matters here, or those of the ranks
+/// of a merged profile.
 #[derive(Deserialize)]
-struct CutDocument {
-    events: u64,
+#[serde(untagged)]
+enum CutDocument {
+    One {
+        events: u64,
+        kept: u64,
+        clipped: u64,
+        earlier: Option<Box<Self>>,
+    },
+    Merged {
+        parts: Vec<Self>,
+    },
+}
+
+/// The counts of one or more cuts. Sums saturate, because a file may contain any numbers.
+#[derive(Default)]
+struct CutCounts {
     kept: u64,
-    clipped: u64,
-    earlier: Option<Box<Self>>,
+    removed: u64,
+    is_clipped: bool,
+}
+
+impl CutDocument {
+    fn counts(&self) -> Result<CutCounts, UnreadableCut> {
+        match self {
+            Self::One {
+                events,
+                kept,
+                clipped,
+                earlier,
+            } => {
+                let removed = events.checked_sub(*kept).ok_or(UnreadableCut)?;
+                let earlier = match earlier {
+                    Some(earlier) => earlier.counts()?,
+                    None => CutCounts::default(),
+                };
+                Ok(CutCounts {
+                    kept: *kept,
+                    removed: removed.saturating_add(earlier.removed),
+                    is_clipped: earlier.is_clipped || *clipped > 0,
+                })
+            }
+            Self::Merged { parts } => parts.iter().try_fold(CutCounts::default(), |sum, part| {
+                let part = part.counts()?;
+                Ok(CutCounts {
+                    kept: sum.kept.saturating_add(part.kept),
+                    removed: sum.removed.saturating_add(part.removed),
+                    is_clipped: sum.is_clipped || part.is_clipped,
+                })
+            }),
+        }
+    }
 }
 
 /// The record of a cut has an unknown form.
@@ -242,18 +289,8 @@ fn cut_of(profile: &Profile) -> Result<Option<(u64, u64)>, UnreadableCut> {
     let Some(text) = profile.metadata().get(SLIM_KEY) else {
         return Ok(None);
     };
-    let last: CutDocument = serde_json::from_str(text).map_err(|_| UnreadableCut)?;
-    let mut cut = &last;
-    let mut is_clipped = false;
-    let found = loop {
-        if cut.kept > cut.events {
-            return Err(UnreadableCut);
-        }
-        is_clipped |= cut.clipped > 0;
-        match &cut.earlier {
-            Some(earlier) => cut = earlier,
-            None => break cut.events,
-        }
-    };
-    Ok((last.kept < found || is_clipped).then_some((last.kept, found)))
+    let cuts: CutDocument = serde_json::from_str(text).map_err(|_| UnreadableCut)?;
+    let counts = cuts.counts()?;
+    let found = counts.kept.saturating_add(counts.removed);
+    Ok((counts.removed > 0 || counts.is_clipped).then_some((counts.kept, found)))
 }

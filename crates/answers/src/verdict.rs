@@ -699,6 +699,42 @@ mod tests {
     }
 
     #[test]
+    fn a_merged_trace_is_refused_if_any_of_its_parts_was_cut() {
+        let slimmed = |text: &str| changed(9, |part| part.metadata.set(SLIM_KEY, text));
+        let judge = |text: &str| refusal(&judged(changed(9, |_| {}), slimmed(text)));
+        let whole = "{\"events\":4,\"kept\":4,\"clipped\":0}";
+        let cut = "{\"events\":50,\"kept\":5,\"clipped\":0}";
+        let both = format!("{{\"parts\": [{whole}, {cut}]}}");
+        let (kept, events, is_second) = (9, 54, true);
+        let expected = Refusal::Cut {
+            is_second,
+            kept,
+            events,
+        };
+        assert_eq!(judge(&both), Some(expected));
+        // A later cut of the merged trace, which removed nothing.
+        let later = format!("{{\"events\":9,\"kept\":9,\"clipped\":0,\"earlier\":{both}}}");
+        assert_eq!(judge(&later), Some(expected));
+        // A part that was not cut has no record, so that the later cut found more than was kept.
+        let more = format!("{{\"events\":109,\"kept\":109,\"clipped\":0,\"earlier\":{cut}}}");
+        let found = judge(&more);
+        assert!(
+            matches!(
+                found,
+                Some(Refusal::Cut {
+                    kept: 109,
+                    events: 154,
+                    ..
+                })
+            ),
+            "{found:?}"
+        );
+        assert_eq!(judge(&format!("{{\"parts\": [{whole}, {whole}]}}")), None);
+        let unreadable = Some(Refusal::Unreadable { is_second });
+        assert_eq!(judge(&format!("{{\"parts\": [{whole}, 1]}}")), unreadable);
+    }
+
+    #[test]
     fn instants_and_events_without_duration_are_nothing_to_compare() {
         let is_second = true;
         let instants = || {

@@ -85,6 +85,13 @@ impl Diff {
             .position(|row| std::ptr::eq(row, worst))
     }
 
+    /// Returns sentences about facts that make the comparison unfair, such as lost events.
+    fn notes(&self) -> Vec<String> {
+        let names = self.names.each_ref().map(String::as_str);
+        let notes = Doubt::notes(&self.diff).into_iter();
+        notes.map(|note| doubt_text(note, names)).collect()
+    }
+
     /// Returns the relative growth of the total.
     fn growth(&self) -> f64 {
         self.diff.growth()

@@ -41,7 +41,7 @@ pub(crate) struct InterposedFunction {
 impl InterposedFunction {
     /// Interposes in `function`, which pybind11 must have made. If it returns `none` on a thread that
     /// started a recording, it returns `ours` instead. Without both, the object in torch's slot is
-    /// hidden from it.
+    /// hidden from it, until the profiler that it starts has ended.
     #[new]
     #[pyo3(signature = (function, none = None, ours = None))]
     fn new(

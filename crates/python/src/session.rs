@@ -27,6 +27,9 @@ use crate::thread_names::{ThreadNames, thread_names};
 use crate::torch_names::RecordedThread;
 use crate::torch_probe::observer;
 
+/// The metadata that tells how often a profiler of torch interrupted the recording of memory.
+const MEMORY_GAPS_KEY: &str = "mindprof_memory_gaps";
+
 /// A recording that lasts from construction until `stop()`.
 ///
 /// The Python profilers create one per recording. It owns the recorder's window and everything that
@@ -208,6 +211,12 @@ impl Session {
         Ok(is_heard)
     }
 
+    /// Returns how often a profiler of torch interrupted the recording of memory so far.
+    fn memory_gaps(&self) -> usize {
+        let state = self.lock();
+        state.attachment.as_ref().map_or(0, Attachment::memory_gaps)
+    }
+
     /// Keeps objects alive until the window closes. Their drop must run no Python code. They are
     /// dropped with the session if it is never stopped. Returns false if the window is closed.
     fn hold(&self, objects: Vec<Py<PyAny>>) -> bool {
@@ -362,6 +371,10 @@ impl Session {
             let mut capture = window.stop();
             capture.name_threads(|number| names.get(&number).map(String::as_str));
             capture.metadata = state.facts.clone();
+            let gaps = state.attachment.as_ref().map_or(0, Attachment::memory_gaps);
+            if gaps > 0 {
+                capture.metadata.set(MEMORY_GAPS_KEY, gaps.to_string());
+            }
             if let Some(sources) = source_files::own_sources().filter(|_| has_stacks) {
                 capture.metadata.set(SOURCES_KEY, sources);
             }

@@ -2,8 +2,8 @@
 //! which allocators report.
 //!
 //! torch takes any object in that slot for a profiler of its own. docs/pytorch.md lists the ways in
-//! which it gets there and why each is safe. Ours goes in only while the slot is empty, and is gone
-//! from every thread that inherited it as soon as the last recording that it serves has ended.
+//! which it gets there and why each is safe. Ours goes in only while the slot is empty, gives way to
+//! a profiler of torch, and is gone from every thread as soon as its last recording has ended.
 
 #![expect(
     unsafe_code,
@@ -47,6 +47,8 @@ struct Reporter {
     zeros: [AtomicUsize; 511],
     /// How many recordings it serves. If there are none, it ignores reports.
     sessions: AtomicUsize,
+    /// How often a profiler of torch has taken a slot from the object.
+    yields: AtomicUsize,
     /// The entry of torch's list through which torch finds the object. It has us as an owner.
     entry: [AtomicPtr<c_void>; 2],
     /// The reporter that was made before this one.
@@ -98,6 +100,7 @@ impl Reporter {
             table: &TABLE,
             zeros: [const { AtomicUsize::new(0) }; 511],
             sessions: AtomicUsize::new(1),
+            yields: AtomicUsize::new(0),
             entry: [const { AtomicPtr::new(ptr::null_mut()) }; 2],
             next: first,
         }));
@@ -213,6 +216,9 @@ thread_local! {
     /// The number of bytes that a running check expects; negated once they were reported, because
     /// the block is reported again when it is freed.
     static CHECKED_BYTES: Cell<i64> = const { Cell::new(0) };
+
+    /// How many actions of this thread hide the object, one inside of the other.
+    static HIDING: Cell<usize> = const { Cell::new(0) };
 }
 
 /// The outcome of a request for a thread's allocations. Dropping it ends the reports.
@@ -228,6 +234,8 @@ pub enum MemoryReport {
 /// was the last one.
 pub struct Reports {
     reporter: &'static Reporter,
+    /// How often the reporter had given way when the recording began.
+    yields: usize,
     thread: ThreadKey,
     process: u32,
     slot: SlotSymbols,
@@ -236,6 +244,15 @@ pub struct Reports {
 impl std::fmt::Debug for Reports {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str("Reports")
+    }
+}
+
+impl Reports {
+    /// Returns how often a profiler of torch has taken the slot from the recording. Allocations of
+    /// the thread are missing from each start of such a profiler to its end.
+    pub fn gaps(&self) -> usize {
+        let yields = self.reporter.yields.load(Ordering::Relaxed);
+        yields.wrapping_sub(self.yields)
     }
 }
 
@@ -267,6 +284,7 @@ pub(crate) fn report(symbols: &Symbols) -> Result<MemoryReport> {
     };
     Ok(MemoryReport::Heard(Reports {
         reporter,
+        yields: reporter.yields.load(Ordering::Relaxed),
         thread: ThreadKey::current(),
         process: std::process::id(),
         slot,
@@ -283,15 +301,37 @@ impl Observer {
 
     /// Hides the object from torch on the calling thread while `action` runs, so that torch does
     /// not take it for a profiler of its own. Allocations of the thread are not recorded meanwhile.
+    ///
+    /// If `action` starts a profiler of torch, the object stays hidden below that profiler's entry.
+    /// It is back after the `action` that ends the profiler, unless torch leaves callbacks of it:
+    /// they would take the object for the profiler.
+    ///
+    /// ```text
+    /// before:   ours
+    /// start:    ours  empty  torch's
+    /// end:      ours
+    /// ```
     pub fn without_slot<T>(&self, action: impl FnOnce() -> T) -> T {
-        let slot = self.symbols.memory.map(SlotSymbols);
-        let slot = slot.filter(|slot| matches!(slot.owner(), Owner::Us(_)));
-        if let Some(slot) = &slot {
+        let Some(slot) = self.symbols.memory.map(SlotSymbols) else {
+            return action();
+        };
+        let hidden = match slot.owner() {
+            Owner::Us(reporter) => Some(reporter),
+            Owner::Nobody | Owner::Another => None,
+        };
+        if hidden.is_some() {
             slot.push_object(ptr::null());
         }
+        HIDING.set(HIDING.get() + 1);
         let result = action();
-        if let Some(slot) = &slot {
+        HIDING.set(HIDING.get() - 1);
+        // An action around this one still needs the empty entry.
+        if HIDING.get() == 0 && !slot.has_callbacks() {
             slot.pop_empty();
+        }
+        let is_back = matches!(slot.owner(), Owner::Us(_));
+        if let Some(reporter) = hidden.filter(|_| !is_back) {
+            reporter.yields.fetch_add(1, Ordering::Relaxed);
         }
         result
     }

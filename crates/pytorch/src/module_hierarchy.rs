@@ -77,3 +77,99 @@ impl HierarchySymbols {
         (!joined.is_empty()).then_some(joined)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+
+    thread_local! {
+        /// The calls that the stand-in of torch's function lists.
+        static CALLS: RefCell<Vec<&'static [u8]>> = const { RefCell::new(Vec::new()) };
+        /// The room of the list: more than it needs, as a vector that grew has.
+        static ROOM: Cell<usize> = const { Cell::new(0) };
+        /// The addresses that were allocated and are not freed yet, with the lengths.
+        static LIVE: RefCell<Vec<(*mut c_void, usize)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    fn allocate(words: usize) -> *mut c_void {
+        let address = Box::leak(vec![0_u64; words].into_boxed_slice());
+        let address = address.as_mut_ptr().cast();
+        LIVE.with_borrow_mut(|live| live.push((address, words)));
+        address
+    }
+
+    unsafe extern "C" fn delete(address: *mut c_void) {
+        let freed = LIVE.with_borrow_mut(|live| {
+            let position = live.iter().position(|(known, _)| *known == address);
+            live.swap_remove(position.expect("it is allocated and not freed yet"))
+        });
+        let words = std::ptr::slice_from_raw_parts_mut(freed.0.cast::<u64>(), freed.1);
+        // SAFETY: `allocate` leaked a box of this length, and the address was just forgotten.
+        drop(unsafe { Box::from_raw(words) });
+    }
+
+    /// Lists the calls as C++ does: texts of up to 15 bytes lie in the string itself, longer ones in
+    /// memory of their own.
+    unsafe extern "C" fn current(texts: *mut Texts) -> *mut Texts {
+        let calls = CALLS.with_borrow(Vec::clone);
+        if ROOM.get() > 0 {
+            let begin = allocate(ROOM.get() * 4).cast::<[u64; 4]>();
+            for (index, call) in calls.iter().enumerate() {
+                // SAFETY: the room is at least that of the calls, four words each; a longer text has
+                // as many bytes as its own memory.
+                unsafe {
+                    let string = begin.add(index);
+                    let inside = string.cast::<u64>().add(2).cast::<u8>();
+                    let bytes = if call.len() < 16 {
+                        inside
+                    } else {
+                        allocate(call.len().div_ceil(8)).cast()
+                    };
+                    bytes.copy_from_nonoverlapping(call.as_ptr(), call.len());
+                    string.cast::<*mut u8>().write(bytes);
+                    string.cast::<usize>().add(1).write(call.len());
+                }
+            }
+            // SAFETY: the caller passes a list to write to, and both ends lie in the allocation.
+            unsafe {
+                (*texts).begin = begin.cast();
+                (*texts).end = begin.add(calls.len()).cast();
+                (*texts).room = begin.add(ROOM.get()).cast();
+            }
+        }
+        texts
+    }
+
+    fn read(calls: &[&'static [u8]], room: usize) -> Option<String> {
+        CALLS.set(calls.to_vec());
+        ROOM.set(room);
+        let read = HierarchySymbols { current, delete }.current();
+        assert!(LIVE.with_borrow(Vec::is_empty), "everything is freed");
+        read
+    }
+
+    #[test]
+    fn each_call_is_followed_by_a_dot() {
+        let long = b"TOP(Net)::forward.layer1(Sequential)::forward";
+        let found = read(&[b"TOP(Net)::f", long, b"SELF(aten)::add"], 3);
+        let expected = "TOP(Net)::f.TOP(Net)::forward.layer1(Sequential)::forward.SELF(aten)::add.";
+        assert_eq!(found.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_thread_without_a_module_has_none() {
+        assert_eq!(read(&[], 0), None);
+        assert_eq!(read(&[], 4), None, "the empty list is freed too");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced() {
+        let found = read(&[b"a\xff", b"a call whose name is long \xff"], 8);
+        assert_eq!(
+            found.as_deref(),
+            Some("a\u{fffd}.a call whose name is long \u{fffd}.")
+        );
+    }
+}

@@ -132,6 +132,14 @@ impl Attachment {
     pub const fn memory(&self) -> Option<&MemoryReport> {
         self.memory.as_ref()
     }
+
+    /// Returns how often the recording of memory was interrupted by a profiler of torch.
+    pub fn memory_gaps(&self) -> usize {
+        match &self.memory {
+            Some(MemoryReport::Heard(reports)) => reports.gaps(),
+            Some(MemoryReport::SlotTaken) | None => 0,
+        }
+    }
 }
 
 impl Drop for Attachment {

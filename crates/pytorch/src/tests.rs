@@ -454,6 +454,63 @@ fn torch_finds_an_empty_slot_while_it_is_hidden() {
     observer().without_slot(|| assert_eq!(stand_in::slots(), 0, "there is nothing to hide"));
 }
 
+/// What is in the slot, with the oldest entry first:
+///
+/// ```text
+/// ours │ empty │ theirs │ empty again │ ours
+/// ```
+#[test]
+fn the_object_gives_way_to_a_profiler_that_starts_and_is_back_after_it() {
+    let attachment = observer().attach(MEMORY).unwrap();
+    observer().without_slot(stand_in::take_slot);
+    assert_eq!(stand_in::slots(), 3);
+    assert!(!observer().hears_memory_here());
+    observer().without_slot(|| assert!(!stand_in::slot_is_empty(), "it finds its own"));
+    assert_eq!(attachment.memory_gaps(), 1);
+    observer().without_slot(stand_in::drop_newest);
+    assert_eq!(stand_in::slots(), 1);
+    assert!(observer().hears_memory_here());
+    let later = observer().attach(MEMORY).unwrap();
+    assert_eq!((attachment.memory_gaps(), later.memory_gaps()), (1, 0));
+    drop((attachment, later));
+    assert_eq!(stand_in::slots(), 0);
+}
+
+#[test]
+fn the_object_stays_hidden_from_callbacks_that_a_profiler_left() {
+    let attachment = observer().attach(MEMORY).unwrap();
+    observer().without_slot(stand_in::take_slot);
+    stand_in::HAS_CALLBACKS.set(true);
+    observer().without_slot(stand_in::drop_newest);
+    assert!(stand_in::slot_is_empty());
+    assert_eq!(attachment.memory_gaps(), 1);
+    stand_in::HAS_CALLBACKS.set(false);
+    observer().without_slot(|| ());
+    assert!(observer().hears_memory_here());
+}
+
+#[test]
+fn a_recording_that_ends_before_the_profiler_that_it_gave_way_to_leaves_nothing() {
+    let attachment = observer().attach(MEMORY).unwrap();
+    observer().without_slot(stand_in::take_slot);
+    drop(attachment);
+    stand_in::drop_newest();
+    assert!(stand_in::slot_is_empty());
+    drop(observer().attach(MEMORY).unwrap());
+    assert_eq!(stand_in::slots(), 0, "what was left is cleared away");
+}
+
+#[test]
+fn an_action_inside_of_another_leaves_the_object_hidden() {
+    let attachment = observer().attach(MEMORY).unwrap();
+    observer().without_slot(|| {
+        observer().without_slot(|| ());
+        assert!(stand_in::slot_is_empty());
+    });
+    assert!(observer().hears_memory_here());
+    assert_eq!(attachment.memory_gaps(), 0);
+}
+
 #[test]
 fn memory_that_is_not_reported_is_an_error() {
     let observer = observer();

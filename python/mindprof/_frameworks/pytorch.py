@@ -26,6 +26,12 @@ _MEMORY_IS_TAKEN = (
     "profile_memory=False."
 )
 
+_MEMORY_HAS_GAPS = (
+    "memory was not recorded while torch.profiler ran on the same thread, which happened {times}: "
+    "it receives all of torch's memory reports. To record it, let mindprof replace torch.profiler: "
+    "call mindprof.install(), or omit --no-install under mindprof run."
+)
+
 
 class PyTorchHost:
     """torch on the CPU, recorded by the observer.
@@ -78,7 +84,12 @@ class PyTorchHost:
     def stop(self, session: _core.Session) -> _core.Profile:
         """Stops a recording."""
         with changes:
-            return session.stop()
+            gaps = session.memory_gaps()
+            profile = session.stop()
+        if gaps:
+            times = "once" if gaps == 1 else f"{gaps} times"
+            warnings.warn(_MEMORY_HAS_GAPS.format(times=times), stacklevel=level_outside())
+        return profile
 
 
 def _replaced(options: SessionOptions) -> list[object]:

@@ -16,7 +16,13 @@ from typing import Any
 
 from mindprof import _core
 
-_CHANGES = ("_toggle_collection_dynamic", "_disable_profiler", "_disable_profiler_legacy")
+_CHANGES = (
+    "_enable_profiler",
+    "_enable_profiler_legacy",
+    "_toggle_collection_dynamic",
+    "_disable_profiler",
+    "_disable_profiler_legacy",
+)
 
 
 def replaced(torch: ModuleType) -> list[_core.InterposedFunction]:

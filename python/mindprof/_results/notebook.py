@@ -47,6 +47,11 @@ def table(columns: Sequence[Column], items: Iterable[Any], count: int, caption: 
     return f"<table>{head}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{rest}"
 
 
+def paragraphs(texts: Iterable[str]) -> str:
+    """Returns texts as HTML, one paragraph each."""
+    return "".join(f"<p>{_escaped(text)}</p>" for text in texts)
+
+
 def pairs(values: Iterable[tuple[str, Any]]) -> str:
     """Returns names and values as an HTML table with two columns."""
     rows = "".join(
