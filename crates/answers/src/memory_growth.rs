@@ -61,7 +61,7 @@ impl MemoryGrowth {
             kept[step] += block.bytes;
             let Some(owner) = block.owner else { continue };
             *by_operator.entry(profile.event(owner).name).or_default() += block.bytes;
-            let mut frames = profile.stacks().frames(analysis.stack(owner));
+            let mut frames = profile.stacks().frames(analysis.charged_stack(owner));
             if let Some(frame) = frames.find(|frame| places[frame.index()].is_some()) {
                 *by_frame.entry(frame).or_default() += block.bytes;
             }

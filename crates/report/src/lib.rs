@@ -29,7 +29,6 @@
 //! ```
 
 mod annotated;
-mod called;
 mod diff;
 mod error;
 mod flamegraph;
