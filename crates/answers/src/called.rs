@@ -27,7 +27,7 @@ pub(crate) const MODULE_PREFIX: &str = "nn.Module: ";
 const ENGINE_PREFIX: &str = "autograd::engine::evaluate_function: ";
 
 /// Functions that only pass calls on: what they call says more than they do.
-const WRAPPERS: [(&str, &str); 16] = [
+const WRAPPERS: [(&str, &str); 17] = [
     ("contextlib.py", ""),
     ("functools.py", ""),
     ("mindprof/", ""),
@@ -35,6 +35,7 @@ const WRAPPERS: [(&str, &str); 16] = [
     ("torch/_dynamo/", "_fn"),
     ("torch/_dynamo/", "compile_wrapper"),
     ("torch/_ops.py", "__call__"),
+    ("torch/_tensor.py", "wrapped"),
     ("torch/autograd/", ""),
     ("torch/fx/", ""),
     ("torch/nn/modules/module.py", "_call_impl"),
@@ -104,6 +105,16 @@ impl Way {
                 wrapper: self.wrapper.or(Some(name)),
                 ..self
             },
+        }
+    }
+
+    /// Returns the part of the cost at the end of the way that is expected work of a model. The
+    /// operators that wrappers call count by themselves.
+    pub(crate) fn model_time(self, cost: Cost) -> Nanos {
+        match (self.called, self.wrapper) {
+            (Some(name), _) if name.is_model => cost.time(),
+            (None, Some(name)) if name.is_model => cost.python,
+            _ => Nanos::ZERO,
         }
     }
 }
@@ -208,6 +219,10 @@ pub(crate) fn called_name(text: &str) -> String {
 /// is `nn.functional.relu`.
 fn library_name(place: &Place<'_>) -> String {
     let function = place.function;
+    if place.file.starts_with('<') {
+        // Code that a compiler made has no file.
+        return function.into();
+    }
     let file = ["site-packages/", "dist-packages/"]
         .iter()
         .find_map(|folder| Some(place.file.rsplit_once(folder)?.1))

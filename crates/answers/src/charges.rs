@@ -260,8 +260,7 @@ const PROFILERS: [&str; 4] = [
 ];
 const SWITCHES: [&str; 5] = ["__enter__", "__exit__", "start", "step", "stop"];
 
-/// The function in which a program waits for the end of its data loader workers. In a run, they
-/// write what they recorded meanwhile.
+/// The function in which a program waits for the end of its data loader workers.
 const WORKERS_END: (&str, &str) = ("torch/utils/data/dataloader.py", "_shutdown_workers");
 
 /// The stacks in which a profiler works for itself.
@@ -274,9 +273,7 @@ impl Profilers {
     fn build(profile: &Profile, is_run: bool) -> Self {
         let is_switch = |frame: &str| {
             Place::parse(frame).is_some_and(|place| {
-                let (file, function) = WORKERS_END;
-                let is_end = place.function == function && place.file.ends_with(file);
-                (is_run && is_end)
+                (is_run && is_workers_end(frame))
                     || SWITCHES.contains(&place.function)
                         && PROFILERS.iter().any(|file| place.file.contains(file))
             })
@@ -292,6 +289,14 @@ impl Profilers {
     fn is_inside(&self, stack: StackId) -> bool {
         self.is_stack[stack.index()]
     }
+}
+
+/// Returns whether a frame waits for the end of data loader workers. In a run, they write what they
+/// recorded meanwhile, which takes longer than their end.
+pub(crate) fn is_workers_end(frame: &str) -> bool {
+    let (file, function) = WORKERS_END;
+    Place::parse(frame)
+        .is_some_and(|place| place.function == function && place.file.ends_with(file))
 }
 
 fn nodes(profile: &Profile) -> Vec<Node> {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::called::{Called, CalledNames, CalledSums, Way, module_class};
 use crate::charges::Charges;
 use crate::culprit::Culprit;
+use crate::functions::is_comprehension;
 use crate::own_code::OwnCode;
 use crate::questions::micros;
 use crate::sampling::Sampling;
@@ -216,6 +217,11 @@ impl<'a> PathTree<'a> {
             None => (place.function, place.line),
         };
         let caller = &self.sums[around];
+        let is_inside = is_comprehension(function) && caller.file == place.file;
+        if around != OUTSIDE && is_inside {
+            // A comprehension is part of the function that it is in.
+            return around;
+        }
         if around != OUTSIDE && (caller.file, caller.function) == (place.file, function) {
             // A function that calls itself is one path.
             return around;
@@ -240,9 +246,7 @@ impl<'a> PathTree<'a> {
             sum.own = sum.own + own;
             sum.backward = sum.backward + node.own.backward;
             sum.called.charge(blamed.way, node.own);
-            if blamed.way.called.is_some_and(|name| name.is_model) {
-                sum.model = sum.model + own;
-            }
+            sum.model = sum.model + blamed.way.model_time(node.own);
             if let Some(line) = blamed.line {
                 add(&mut sum.own_lines, line, own);
                 if blamed.is_own {

@@ -12,8 +12,8 @@ use serde::Serialize;
 use crate::code_paths::{CodePath, CodePaths};
 use crate::questions::micros;
 
-/// The part of its time for which the expected work of a model counts.
-const EXPECTED: u64 = 3;
+/// The expected work of a model counts for a quarter of its time.
+const EXPECTED: u64 = 4;
 
 /// The function to change first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -15,6 +15,7 @@ use crate::charges::{AllCharges, Charges, Cost, main_thread};
 use crate::own_code::OwnCode;
 use crate::questions::json;
 use crate::sampling::Sampling;
+use crate::source_files::SourceFiles;
 use crate::work::Work;
 
 /// One of the user's own functions.
@@ -244,6 +245,8 @@ pub(crate) struct Definitions<'a> {
     places: Vec<Option<OwnPlace<'a>>>,
     /// The lines of definitions. They tell methods of one name in one file apart.
     lines: FxHashMap<(&'a str, &'a str), Vec<u32>>,
+    /// The functions of the user's files, if the profile lists them.
+    sources: SourceFiles,
 }
 
 /// A place in the user's own code.
@@ -275,7 +278,11 @@ impl<'a> Definitions<'a> {
         for lines in lines.values_mut() {
             lines.sort_unstable();
         }
-        Self { places, lines }
+        Self {
+            places,
+            lines,
+            sources: SourceFiles::read(profile.metadata()),
+        }
     }
 
     /// Returns the place of a frame, if it is in the user's own code.
@@ -283,8 +290,16 @@ impl<'a> Definitions<'a> {
         self.places[frame.index()].map(|own| own.place)
     }
 
-    /// Returns the line of the definition that a place is in.
-    pub(crate) fn line(&self, place: &Place<'_>) -> Option<u32> {
+    /// Returns the name of the function that a place is in and the line of its definition. The
+    /// classes around it are in the name if the profile lists functions.
+    pub(crate) fn function(&'a self, place: &Place<'a>) -> (&'a str, Option<u32>) {
+        if let Some(function) = self.sources.function(place.file, place.line) {
+            return (&function.name, Some(function.first));
+        }
+        (place.function, self.line(place))
+    }
+
+    fn line(&self, place: &Place<'_>) -> Option<u32> {
         let lines = self.lines.get(&(place.file, place.function))?;
         let after = lines.partition_point(|&line| line <= place.line);
         after.checked_sub(1).map(|last| lines[last])
@@ -298,7 +313,7 @@ fn is_expression(function: &str) -> bool {
 }
 
 /// Returns whether a function is a comprehension, which is part of the function that it is in.
-fn is_comprehension(function: &str) -> bool {
+pub(crate) fn is_comprehension(function: &str) -> bool {
     matches!(
         function,
         "<listcomp>" | "<genexpr>" | "<dictcomp>" | "<setcomp>"
@@ -341,7 +356,7 @@ struct Blamed {
 }
 
 impl<'a> Found<'a> {
-    fn build(profile: &'a Profile, charges: &Charges, definitions: &Definitions<'a>) -> Self {
+    fn build(profile: &'a Profile, charges: &Charges, definitions: &'a Definitions<'a>) -> Self {
         let mut found = Self {
             functions: Vec::new(),
             lines: Vec::new(),
@@ -381,7 +396,11 @@ impl<'a> Found<'a> {
     }
 
     /// Finds the function and the line of each node.
-    fn blame(&mut self, charges: &Charges, definitions: &Definitions<'a>) -> Vec<Option<Blamed>> {
+    fn blame(
+        &mut self,
+        charges: &Charges,
+        definitions: &'a Definitions<'a>,
+    ) -> Vec<Option<Blamed>> {
         let (mut functions, mut lines) = (FxHashMap::default(), FxHashMap::default());
         let mut blamed: Vec<Option<Blamed>> = Vec::with_capacity(charges.nodes.len());
         for (index, node) in charges.nodes.iter().enumerate() {
@@ -399,8 +418,8 @@ impl<'a> Found<'a> {
                 is_comprehension(place.function) && self.functions[around].key.0 == place.file
             });
             let function = around.unwrap_or_else(|| {
-                let key = (place.file, place.function, definitions.line(&place));
-                self.function(key, &mut functions)
+                let (name, line) = definitions.function(&place);
+                self.function((place.file, name, line), &mut functions)
             });
             if own.is_definition && node.calls > 0 && around.is_none() {
                 let calls = &mut self.functions[function].calls;

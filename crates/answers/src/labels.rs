@@ -78,9 +78,9 @@ impl Label {
                 Self::Function => {
                     definitions
                         .place(frame)
-                        .map(|place| match definitions.line(&place) {
-                            Some(line) => format!("{}({line}): {}", place.file, place.function),
-                            None => format!("{}: {}", place.file, place.function),
+                        .map(|place| match definitions.function(&place) {
+                            (name, Some(line)) => format!("{}({line}): {name}", place.file),
+                            (name, None) => format!("{}: {name}", place.file),
                         })
                 }
                 Self::Module | Self::Dtype => {

@@ -124,7 +124,7 @@ impl Screen {
                 .and_then(|paths| elsewhere(&paths)),
             operators: top.operators,
             wide: top.wide,
-            growth: MemoryGrowth::find(analysis, &own, &known),
+            growth: MemoryGrowth::find(analysis, &own, &known, None),
             lost: profile.loss().count(LossCause::Budget),
             has_device: profile
                 .events()

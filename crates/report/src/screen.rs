@@ -44,7 +44,7 @@ const PASSING: u64 = 5;
 /// The number of operators from which on they are many, and the time up to which one is small: less
 /// of it is work than is the cost of the call.
 const MANY: u64 = 1000;
-const SMALL: Nanos = Nanos(20_000);
+const SMALL: Nanos = Nanos(30_000);
 
 /// The largest widths of what a function mostly calls, and of the name of an operator.
 const MOSTLY: usize = 24;
@@ -241,6 +241,7 @@ fn work_text(paths: &CodePaths, culprit: &Culprit) -> String {
         Some(called) => format!("mostly in {}", visible(&called.name)),
         None if is_operators && is_small => format!("in {calls} small operators"),
         None if is_operators => "spread over many operators".into(),
+        None if is_small => format!("in its own Python code and {calls} small operators"),
         None => "mostly in its own Python code".into(),
     }
 }
