@@ -101,14 +101,21 @@ fn without_waits(folded: Folded<'_>) -> (Folded<'_>, Nanos) {
         .map(|name| Place::parse(name).is_some())
         .collect();
     let is_main: Vec<bool> = strings.iter().map(|name| name == MAIN).collect();
-    // The program comes before the processes that it starts.
-    let first = folded.iter().next();
-    let program = first.and_then(|(path, _)| folded.frames(path).first().copied());
+    let roots = || {
+        folded
+            .iter()
+            .filter_map(|(path, _)| folded.frames(path).first().copied())
+    };
+    // Of several processes, the program comes before those that it starts.
+    let is_one_process = roots().any(|root| is_main[root.index()]);
+    let program = roots().next().filter(|_| !is_one_process);
     folded.without(|path| {
-        let is_program = path.first().copied() == program;
         let is_of_main = match path {
             [root, ..] if is_place[root.index()] || is_main[root.index()] => true,
-            [_, thread, ..] => is_program && (is_place[thread.index()] || is_main[thread.index()]),
+            [root, thread, ..] => {
+                let is_named = is_place[thread.index()] || is_main[thread.index()];
+                Some(*root) == program && is_named
+            }
             [] | [_] => true,
         };
         let mut inner = path

@@ -41,10 +41,8 @@ const NEARLY_ALL: u64 = 98;
 const PASSED_ON: u64 = 95;
 const PASSING: u64 = 5;
 
-/// The number of operators from which on they are many, and the time up to which one is small: less
-/// of it is work than is the cost of the call.
-const MANY: u64 = 1000;
-const SMALL: Nanos = Nanos(30_000);
+/// The number of operators from which on they are many.
+const MANY: u64 = 100;
 
 /// The largest widths of what a function mostly calls, and of the name of an operator.
 const MOSTLY: usize = 24;
@@ -182,11 +180,12 @@ fn verdict(screen: &Screen) -> String {
             ),
         };
     };
-    culprit_text(&screen.paths, &culprit)
+    culprit_text(screen, &culprit)
 }
 
 /// Returns the sentence about the function to change first.
-fn culprit_text(paths: &CodePaths, culprit: &Culprit) -> String {
+fn culprit_text(screen: &Screen, culprit: &Culprit) -> String {
+    let paths = &screen.paths;
     let share = percent(culprit.time, paths.total);
     let path = &paths.paths[culprit.path];
     let mut text = format!(
@@ -197,7 +196,11 @@ fn culprit_text(paths: &CodePaths, culprit: &Culprit) -> String {
         let inside = place_text(through, through.own_line);
         let _ = write!(text, ", nearly all of it in its calls of {inside}");
     } else {
-        let _ = write!(text, ", {}", work_text(paths, culprit));
+        let _ = write!(
+            text,
+            ", {}",
+            work_text(paths, culprit, screen.steps.steps.len())
+        );
         if let Some(callers) = callers_text(paths, culprit) {
             let _ = write!(text, ", called by {callers}");
         }
@@ -223,27 +226,37 @@ const fn culprit_line(path: &CodePath, culprit: &Culprit) -> u32 {
     }
 }
 
-/// Returns what the own time of a function is spent on.
-fn work_text(paths: &CodePaths, culprit: &Culprit) -> String {
+/// Returns what the own time of a function is spent on. `steps` is the number of steps.
+fn work_text(paths: &CodePaths, culprit: &Culprit, steps: usize) -> String {
     let all = || culprit.paths.iter().map(|&path| &paths.paths[path]);
-    let sum = |of: fn(&CodePath) -> u64| all().map(of).sum::<u64>();
-    let calls = sum(|path| path.operator_calls);
-    let forward = sum(|path| path.operators.0.saturating_sub(path.backward.0));
-    let is_operators = sum(|path| path.operators.0) * 2 >= culprit.time.0;
-    let is_small = calls >= MANY && forward <= calls * SMALL.0;
-    match &paths.paths[culprit.path].mostly {
-        Some(called) if is_operators && is_small => {
-            format!(
-                "mostly in {}: {calls} small operators",
-                visible(&called.name)
-            )
+    let is_operators = all().map(|path| path.operators.0).sum::<u64>() * 2 >= culprit.time.0;
+    let calls = all().map(|path| path.operator_calls).sum();
+    let many = many_text(calls, steps);
+    match (&paths.paths[culprit.path].mostly, many) {
+        (Some(called), Some(many)) if is_operators => {
+            format!("mostly in {}: {many}", visible(&called.name))
         }
-        Some(called) => format!("mostly in {}", visible(&called.name)),
-        None if is_operators && is_small => format!("in {calls} small operators"),
-        None if is_operators => "spread over many operators".into(),
-        None if is_small => format!("in its own Python code and {calls} small operators"),
-        None => "mostly in its own Python code".into(),
+        (Some(called), _) => format!("mostly in {}", visible(&called.name)),
+        (None, Some(many)) if is_operators => format!("in {many}"),
+        (None, None) if is_operators => "spread over many operators".into(),
+        (None, Some(many)) => format!("in its own Python code and {many}"),
+        (None, None) => "mostly in its own Python code".into(),
     }
+}
+
+/// Returns the number of operators if a function calls strikingly many: in each step if there are
+/// steps. Two digits are enough.
+fn many_text(calls: u64, steps: usize) -> Option<String> {
+    let each = calls / steps.max(1) as u64;
+    if each < MANY {
+        return None;
+    }
+    let place = 10_u64.pow(each.ilog10() - 1);
+    let rounded = (each + place / 2) / place * place;
+    Some(match steps {
+        0 => format!("about {rounded} operators"),
+        _ => format!("about {rounded} operators in each step"),
+    })
 }
 
 /// Returns the functions that call the culprit, unless they only pass on.
