@@ -83,7 +83,8 @@ pub(crate) struct CalledName {
     pub(crate) is_model: bool,
 }
 
-/// The way from a line of the user's to an event, as far as it says what the line calls.
+/// The way from a line of the user's to an event, which leads through the function that the line
+/// calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Way {
     /// The first function that does not only pass calls on.

@@ -125,7 +125,7 @@ struct PathTree<'a> {
     is_sampled: bool,
 }
 
-/// What a node of the charges belongs to.
+/// The path that a node of the charges belongs to, and how the path leads to the node.
 #[derive(Clone, Copy, Default)]
 struct Blamed {
     path: usize,

@@ -1,6 +1,6 @@
 //! The function to name first: the one whose change promises most.
 //!
-//! That is not always the one with the most time. A program that trains a model is expected to
+//! It is not always the one with the most time. A program that trains a model is expected to
 //! spend its time in the model, so such work counts less than work that nobody expects.
 
 use std::collections::hash_map::Entry;

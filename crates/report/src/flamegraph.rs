@@ -36,7 +36,7 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
     draw_flamegraph(&folded, analysis.profile(), picture, out)
 }
 
-/// What a flame graph shows, which its title and its subtitle say.
+/// The contents of a flame graph, which its title and its subtitle report.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FlameGraph {
     /// The metric that gives frames their width.

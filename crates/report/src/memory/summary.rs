@@ -23,7 +23,7 @@ const LINES: usize = 5;
 /// The width of the text.
 const WIDTH: usize = 80;
 
-/// Returns a summary of the memory of a process on a device as text. Of the stacks it shows the
+/// Returns a summary of the memory of a process on a device as text. Stacks have only the
 /// user's own frames, if there are any.
 pub fn memory_summary(
     analysis: &Analysis,
