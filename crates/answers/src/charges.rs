@@ -169,7 +169,7 @@ impl AllCharges {
                 if around.is_backward {
                     work.backward = work.backward + cost.time();
                 } else {
-                    work.calls += u64::from(around.is_operator && !around.is_inner);
+                    work.calls += u64::from(around.nesting == Nesting::Outermost);
                 }
                 stack.index()
             };
@@ -340,14 +340,20 @@ struct Context {
     backward_elsewhere: Vec<(Nanos, Nanos)>,
 }
 
+/// Whether an event is an operator, and one that another operator calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nesting {
+    NoOperator,
+    Outermost,
+    Inner,
+}
+
 /// The surroundings of an event.
 #[derive(Clone, Copy)]
 struct Around {
     is_import: bool,
     is_backward: bool,
-    is_operator: bool,
-    /// Whether the event runs in an operator.
-    is_inner: bool,
+    nesting: Nesting,
     /// The name of the outermost operator that the event is or runs in.
     outermost: StringId,
 }
@@ -388,12 +394,15 @@ impl Context {
             if is_outer_backward && !is_in_backward && Some(event.thread) != main {
                 context.add_elsewhere(event);
             }
-            let operator = parent.filter(|parent| parent.is_operator);
+            let operator = parent.filter(|parent| parent.nesting != Nesting::NoOperator);
             context.around.push(Around {
                 is_import: is_import || parent.is_some_and(|parent| parent.is_import),
                 is_backward: is_outer_backward || is_in_backward,
-                is_operator: is_operator(event),
-                is_inner: operator.is_some(),
+                nesting: match (is_operator(event), operator) {
+                    (false, _) => Nesting::NoOperator,
+                    (true, None) => Nesting::Outermost,
+                    (true, Some(_)) => Nesting::Inner,
+                },
                 outermost: operator.map_or(event.name, |parent| parent.outermost),
             });
         }

@@ -142,9 +142,10 @@ impl Candidates {
             }
             candidate.time = candidate.time + path.own;
             // A forward pass that nothing is trained by is no expected work, if others are.
-            let expected = match is_training[context] || !is_any {
-                true => path.model.min(path.own).0,
-                false => 0,
+            let expected = if is_training[context] || !is_any {
+                path.model.min(path.own).0
+            } else {
+                0
             };
             candidate.weight += path.own.0 - expected + expected / EXPECTED;
         }

@@ -43,9 +43,12 @@ pub(crate) fn visit_tensors<B>(
 
 /// Returns the dtype of the first tensor with dimensions, if there is one.
 pub(crate) fn first_dtype(inputs: InputsIter<'_>) -> Option<DType> {
-    let found = visit_tensors(inputs, &mut |tensor| match tensor.has_dims {
-        true => ControlFlow::Break(tensor.dtype),
-        false => ControlFlow::Continue(()),
+    let found = visit_tensors(inputs, &mut |tensor| {
+        if tensor.has_dims {
+            ControlFlow::Break(tensor.dtype)
+        } else {
+            ControlFlow::Continue(())
+        }
     });
     found.break_value()
 }

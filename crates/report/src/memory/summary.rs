@@ -123,7 +123,7 @@ fn frames<'a>(analysis: &'a Analysis, stack: StackId, own: &OwnCode) -> Vec<&'a 
     let mut frames = frame_texts(analysis, stack);
     let is_own = |frame: &&str| Place::parse(frame).is_some_and(|place| own.contains(place.file));
     if frames.iter().any(is_own) {
-        frames.retain(|frame| is_own(&frame));
+        frames.retain(|frame| is_own(frame));
     }
     frames.truncate(FRAMES);
     frames
