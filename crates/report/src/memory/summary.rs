@@ -9,7 +9,7 @@ use mindprof_formats::{counted, frame_texts, holder_name, memory_place_name};
 use mindprof_model::{Place, StackId};
 
 use super::bands::{Band, amount_text, doubt_texts};
-use crate::grid::{cut, push_wrapped};
+use crate::grid::{characters, cut, push_wrapped};
 use crate::number::memory_text;
 use crate::visible::visible;
 
@@ -69,16 +69,16 @@ pub fn memory_summary(
         line(format_args!("held at the peak:"));
     }
     for holder in peak.holders.iter().take(HOLDERS) {
-        line(format_args!(
-            "{:>12}  {:16} {} ({})",
+        let blocks = counted(holder.blocks, "block");
+        let name = format!("{} ({blocks})", holder_name(analysis, holder));
+        let head = format!(
+            "{:>12}  {:16}",
             amount(holder.bytes as i64),
-            Band::Category(holder.category).name(&peak),
-            visible(&holder_name(analysis, holder)),
-            match holder.blocks {
-                1 => "1 block".into(),
-                blocks => format!("{blocks} blocks"),
-            }
-        ));
+            Band::Category(holder.category).name(&peak)
+        );
+        for row in holder_rows(&head, &visible(&name)) {
+            line(format_args!("{row}"));
+        }
         for frame in frames(analysis, holder.stack, own) {
             line(format_args!("{:14}{}", "", visible(frame)));
         }
@@ -116,6 +116,21 @@ fn push_growth(text: &mut String, growth: &MemoryGrowth) {
     if more > 0 {
         let _ = writeln!(text, "{:14}and {more} more", "");
     }
+}
+
+/// Returns the beginning of a row with the name of a holder, which has rows of its own if it does not
+/// fit.
+fn holder_rows(head: &str, name: &str) -> Vec<String> {
+    let row = format!("{head} {name}");
+    if characters(&row) <= WIDTH {
+        return vec![row];
+    }
+    let mut wrapped = String::new();
+    push_wrapped(&mut wrapped, name, Some(WIDTH - 14));
+    let rows = wrapped.lines().map(|line| format!("{:14}{line}", ""));
+    std::iter::once(head.trim_end().to_owned())
+        .chain(rows)
+        .collect()
 }
 
 /// Returns the innermost frames of the user's own code, or of any code if there are none.
