@@ -8,8 +8,10 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,25 @@ def screen(folder: Path, *words: str) -> str:
     return done.stderr[start:]
 
 
+def verdict(text: str) -> str:
+    """Returns the first sentence of a screen, which ends before the source line."""
+    lines = iter(text.splitlines())
+    return " ".join(line for line in takewhile(lambda line: line and line[0] != " ", lines))
+
+
+def command(folder: Path, *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "mindprof", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE), "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_every_script_has_a_culprit() -> None:
     scripts = {path.stem for path in SCRIPTS.glob("*.py")} - {"culprits"}
     assert scripts == culprits().keys()
@@ -57,8 +78,9 @@ def test_the_first_screen_names_the_culprit(tmp_path: Path, name: str) -> None:
     # The last line is a command, which is not broken.
     assert all(len(line) <= COLUMNS for line in lines[:-1]), text
     culprit = culprits()[name]
+    assert culprit.function in verdict(text), text
     joined = " ".join(text.split())
-    for word in (culprit.function, *culprit.words):
+    for word in culprit.words:
         assert word in joined, text
     assert lines[-1].startswith("next: "), text
     summary = json.loads((tmp_path / f"mindprof-{name}" / "summary.json").read_text())
@@ -66,6 +88,49 @@ def test_the_first_screen_names_the_culprit(tmp_path: Path, name: str) -> None:
     for step in steps["steps"]:
         assert sum(step["split"].values()) == pytest.approx(step["duration_us"])
     assert summary["functions"]["paths"]
+
+
+@pytest.mark.parametrize("name", ["frozen_teacher", "parameter_optimizer"])
+def test_shares_agree_with_the_table_and_with_the_functions(tmp_path: Path, name: str) -> None:
+    text = screen(tmp_path, str(SCRIPTS / f"{name}.py"))
+    found = re.match(r"mindprof: (\d+) % of the time is spent in ([\w.<>]+) \(", verdict(text))
+    assert found is not None, text
+    share, function = int(found[1]), found[2]
+    (row,) = re.findall(rf"^ *(\d+) %  *(\d+) %  +{re.escape(function)} \(", text, re.M)
+    assert str(share) in row, text
+    trace = f"mindprof-{name}/trace.json.gz"
+    answer = json.loads(command(tmp_path, "functions", trace, "--json"))
+    (cost,) = (cost for cost in answer["functions"] if cost["function"] == function)
+    shares = [100 * cost[part]["cpu_us"] / answer["total"]["cpu_us"] for part in ("own", "total")]
+    assert any(abs(share - part) <= 1 for part in shares), (text, shares)
+
+
+def test_memory_that_grows_is_told_with_its_line(tmp_path: Path) -> None:
+    screen(tmp_path, str(SCRIPTS / "kept_graphs.py"))
+    text = command(tmp_path, "memory", "mindprof-kept_graphs/trace.json.gz")
+    lines = text.splitlines()
+    assert all(len(line) <= COLUMNS for line in lines), text
+    growth = next(at for at, line in enumerate(lines) if line.startswith("grows by "))
+    assert lines[growth].endswith(" steps, allocated in:"), text
+    assert "kept_graphs.py(10): remember" in "".join(lines[growth + 1 : growth + 4]), text
+    # Of each stack, only the frames of the script are shown.
+    holders = lines[lines.index("held at the peak:") :]
+    assert not any("torch/nn/" in line for line in holders), text
+    (device,) = json.loads(
+        command(tmp_path, "memory", "mindprof-kept_graphs/trace.json.gz", "--json")
+    )
+    assert device["growth"]["bytes_per_step"] >= 2**20
+
+
+def test_the_flame_graph_leaves_out_threads_that_wait(tmp_path: Path) -> None:
+    screen(tmp_path, str(SCRIPTS / "slow_workers.py"))
+    folder = tmp_path / "mindprof-slow_workers"
+    picture = (folder / "flamegraph.svg").read_text()
+    assert "that other threads waited" in picture
+    stacks = (folder / "stacks.folded").read_text().splitlines()
+    waits = re.compile(r"threading\.py\(\d+\):_wait \d+$")
+    assert stacks
+    assert not [line for line in stacks if "main_thread" not in line and waits.search(line)]
 
 
 CHILDREN = """

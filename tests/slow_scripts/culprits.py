@@ -28,4 +28,6 @@ CULPRITS = {
     "kept_graphs": Culprit("main", ("memory grows", "kept_graphs.py:2")),
     "recompilation": Culprit("scaled", ("compil",)),
     "parameter_optimizer": Culprit("Momentum.step"),
+    "gradient_norms": Culprit("log_gradients"),
+    "onehot_inputs": Culprit("encode"),
 }

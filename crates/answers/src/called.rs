@@ -3,8 +3,22 @@
 //! Frames name a place, so that one function has as many frames as lines. The names here are of
 //! functions: whatever is called by one name is one thing with one cost.
 
-use mindprof_model::{Place, StringId, StringTable};
+use mindprof_model::{Nanos, Place, StringId, StringTable};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+use crate::charges::Cost;
+use crate::questions::micros;
+
+/// Something that a function or a line calls, and the time that it takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Called {
+    /// The readable name of the operator, library function or module.
+    pub name: String,
+    /// The time on the CPU and on devices.
+    #[serde(rename = "time_us", serialize_with = "micros")]
+    pub time: Nanos,
+}
 
 /// The prefix of the frames of modules. The class and the number of the instance follow.
 pub(crate) const MODULE_PREFIX: &str = "nn.Module: ";
@@ -13,12 +27,15 @@ pub(crate) const MODULE_PREFIX: &str = "nn.Module: ";
 const ENGINE_PREFIX: &str = "autograd::engine::evaluate_function: ";
 
 /// Functions that only pass calls on: what they call says more than they do.
-const WRAPPERS: [(&str, &str); 14] = [
+const WRAPPERS: [(&str, &str); 17] = [
     ("contextlib.py", ""),
     ("functools.py", ""),
+    ("mindprof/", ""),
     ("torch/_compile.py", ""),
     ("torch/_dynamo/", "_fn"),
+    ("torch/_dynamo/", "compile_wrapper"),
     ("torch/_ops.py", "__call__"),
+    ("torch/_tensor.py", "wrapped"),
     ("torch/autograd/", ""),
     ("torch/fx/", ""),
     ("torch/nn/modules/module.py", "_call_impl"),
@@ -28,6 +45,22 @@ const WRAPPERS: [(&str, &str); 14] = [
     ("torch/optim/", "wrapper"),
     ("torch/utils/_contextlib.py", ""),
     ("torch/utils/data/_utils/", ""),
+];
+
+/// The libraries whose functions do the work that a model is made for.
+const MODEL_FILES: [&str; 2] = ["torch/nn/", "torch/optim/"];
+
+/// Parts of the names of operators that do the work that a model is made for, in lower case.
+const MODEL_OPERATORS: [&str; 9] = [
+    "addmm",
+    "attention",
+    "bmm",
+    "conv",
+    "einsum",
+    "linear",
+    "lstm",
+    "matmul",
+    "gru",
 ];
 
 /// The names of what is called, each with a number.
@@ -45,6 +78,83 @@ pub(crate) struct CalledName {
     pub(crate) number: u32,
     /// Whether the function only passes calls on.
     pub(crate) is_wrapper: bool,
+    /// Whether it is the work that a model is made for: a library's module, loss or optimizer, or
+    /// a matrix product. A program is expected to spend its time there.
+    pub(crate) is_model: bool,
+}
+
+/// The way from a line of the user's to an event, which leads through the function that the line
+/// calls.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Way {
+    /// The first function that does not only pass calls on.
+    pub(crate) called: Option<CalledName>,
+    /// The first function that does, while there is no other.
+    wrapper: Option<CalledName>,
+}
+
+impl Way {
+    /// Returns the way with one more frame.
+    pub(crate) fn then(self, name: CalledName) -> Self {
+        match (self.called, name.is_wrapper) {
+            (Some(_), _) => self,
+            (None, false) => Self {
+                called: Some(name),
+                ..self
+            },
+            (None, true) => Self {
+                wrapper: self.wrapper.or(Some(name)),
+                ..self
+            },
+        }
+    }
+
+    /// Returns the part of the cost at the end of the way that is expected work of a model. The
+    /// operators that wrappers call count by themselves.
+    pub(crate) fn model_time(self, cost: Cost) -> Nanos {
+        match (self.called, self.wrapper) {
+            (Some(name), _) if name.is_model => cost.time(),
+            (None, Some(name)) if name.is_model => cost.python,
+            _ => Nanos::ZERO,
+        }
+    }
+}
+
+/// Times by what is called. All of them together are at most the time of the caller.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CalledSums {
+    by_number: FxHashMap<u32, Nanos>,
+}
+
+impl CalledSums {
+    /// Adds the cost of the events at the end of a way.
+    pub(crate) fn charge(&mut self, way: Way, cost: Cost) {
+        match (way.called, way.wrapper) {
+            (Some(name), _) => self.add(name, cost.time()),
+            (None, Some(name)) => self.add(name, cost.python),
+            (None, None) => (),
+        }
+    }
+
+    /// Adds the time of something that is called directly.
+    pub(crate) fn add(&mut self, name: CalledName, time: Nanos) {
+        let sum = self.by_number.entry(name.number).or_default();
+        *sum = *sum + time;
+    }
+
+    /// Returns the largest part of a caller's time, unless its own Python code is larger.
+    pub(crate) fn mostly(&self, names: &CalledNames<'_>, own: Nanos) -> Option<Called> {
+        let called: u64 = self.by_number.values().map(|time| time.0).sum();
+        let python = own.0.saturating_sub(called);
+        let (&name, &time) = self.by_number.iter().max_by_key(|&(&name, &time)| {
+            let text = names.text(name);
+            (time, std::cmp::Reverse(text))
+        })?;
+        (time.0 > python).then(|| Called {
+            name: names.text(name).into(),
+            time,
+        })
+    }
 }
 
 impl<'a> CalledNames<'a> {
@@ -72,6 +182,7 @@ impl<'a> CalledNames<'a> {
         let found = CalledName {
             number,
             is_wrapper: is_wrapper(text),
+            is_model: is_model(text),
         };
         self.known.insert(name, found);
         found
@@ -92,7 +203,7 @@ pub(crate) fn module_class(frame: &str) -> Option<&str> {
 }
 
 /// Returns the readable name of a frame or an event.
-fn called_name(text: &str) -> String {
+pub(crate) fn called_name(text: &str) -> String {
     if let Some(class) = module_class(text) {
         return format!("{class}.forward");
     }
@@ -109,6 +220,10 @@ fn called_name(text: &str) -> String {
 /// is `nn.functional.relu`.
 fn library_name(place: &Place<'_>) -> String {
     let function = place.function;
+    if place.file.starts_with('<') {
+        // Code that a compiler made has no file.
+        return function.into();
+    }
     let file = ["site-packages/", "dist-packages/"]
         .iter()
         .find_map(|folder| Some(place.file.rsplit_once(folder)?.1))
@@ -117,6 +232,9 @@ fn library_name(place: &Place<'_>) -> String {
     let module = module.strip_suffix("/__init__").unwrap_or(module);
     if module == "torch/_tensor" {
         return format!("Tensor.{function}");
+    }
+    if module == "torch/utils/data/dataloader" {
+        return format!("DataLoader.{function}");
     }
     let module = match module.strip_prefix('/') {
         // Of a path outside of all known folders, the file says enough.
@@ -135,11 +253,29 @@ fn built_in_name(rest: &str) -> Option<&str> {
 
 fn is_wrapper(text: &str) -> bool {
     let Some(place) = Place::parse(text) else {
-        return false;
+        return text.starts_with("<built-in method __enter__");
     };
+    if place.function.starts_with('<') {
+        return true;
+    }
     WRAPPERS.iter().any(|(file, function)| {
         place.file.contains(file) && (function.is_empty() || *function == place.function)
     })
+}
+
+fn is_model(text: &str) -> bool {
+    if text.starts_with(MODULE_PREFIX) {
+        return true;
+    }
+    if let Some(place) = Place::parse(text) {
+        let is_backward = place.file.ends_with("torch/_tensor.py") && place.function == "backward";
+        return is_backward || MODEL_FILES.iter().any(|file| place.file.contains(file));
+    }
+    let name = text.strip_prefix(ENGINE_PREFIX).unwrap_or(text);
+    let name = name.strip_prefix("aten::").unwrap_or(name);
+    let name = name.to_ascii_lowercase();
+    // The shortest product has a name that others contain.
+    name == "mm" || name == "mmbackward0" || MODEL_OPERATORS.iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]
@@ -180,6 +316,29 @@ mod tests {
         assert_eq!(module_class("nn.Module: My_Net_10"), Some("My_Net"));
         assert_eq!(module_class("nn.Module: Linear"), Some("Linear"));
         assert_eq!(module_class("aten::mm"), None);
+    }
+
+    #[test]
+    fn work_of_models_is_known_by_file_and_operator() {
+        for text in [
+            "nn.Module: Linear_3",
+            "torch/nn/functional.py(3400): cross_entropy",
+            "torch/optim/adam.py(7): step",
+            "torch/_tensor.py(7): backward",
+            "aten::mm",
+            "aten::convolution",
+            "autograd::engine::evaluate_function: AddmmBackward0",
+        ] {
+            assert!(is_model(text), "{text}");
+        }
+        for text in [
+            "torch/_tensor.py(7): norm",
+            "torch/utils/data/dataloader.py(7): __next__",
+            "aten::item",
+            "aten::copy_",
+        ] {
+            assert!(!is_model(text), "{text}");
+        }
     }
 
     #[test]

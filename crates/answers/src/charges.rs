@@ -69,8 +69,19 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Charges {
     pub(crate) nodes: Vec<Node>,
-    /// By node and name of the outermost event called from it, the time of that event.
-    pub(crate) called: FxHashMap<(usize, StringId), Nanos>,
+    /// By node and name of the outermost event called from it, what such events took.
+    pub(crate) called: FxHashMap<(usize, StringId), CalledWork>,
+}
+
+/// The outermost events of one name that were called from one stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CalledWork {
+    /// The time of the events, on the CPU and on devices.
+    pub(crate) time: Nanos,
+    /// The part of the time that is backward work.
+    pub(crate) backward: Nanos,
+    /// The number of calls of operators, without backward work.
+    pub(crate) calls: u64,
 }
 
 /// The charges of a profile, by who does the work.
@@ -80,18 +91,23 @@ pub(crate) struct AllCharges {
     pub(crate) main: Charges,
     /// All others: further threads, and processes such as data loader workers.
     pub(crate) others: Charges,
+    /// By event, whether its cost is charged to the main thread.
+    pub(crate) is_main: Vec<bool>,
 }
 
 impl AllCharges {
     /// Charges all events in time linear in the number of events and stacks.
     pub(crate) fn build(analysis: &Analysis, work: &Work) -> Self {
         let profile = analysis.profile();
-        let mut all = Self::default();
+        let mut all = Self {
+            is_main: vec![false; profile.events().len()],
+            ..Self::default()
+        };
         let mut calls: FxHashMap<(bool, StackId, StringId), usize> = FxHashMap::default();
         let mut flops = Flops::new(profile.strings());
         let main = main_thread(profile);
         let context = Context::build(analysis, work, main);
-        let profilers = Profilers::build(profile);
+        let profilers = Profilers::build(profile, work.side_ranges().is_some());
         let is_of_main: Vec<bool> = (0..profile.threads().len())
             .map(|index| is_same_process(profile, main, ThreadId::from_index(index)))
             .collect();
@@ -110,6 +126,7 @@ impl AllCharges {
             }
             let is_main = Some(event.thread) == main
                 || (around.is_backward && is_of_main[event.thread.index()]);
+            all.is_main[index] = is_main;
             let charges = if is_main {
                 &mut all.main
             } else {
@@ -147,8 +164,13 @@ impl AllCharges {
                 node
             } else {
                 let called = (stack.index(), around.outermost);
-                let time = charges.called.entry(called).or_default();
-                *time = *time + cost.time();
+                let work = charges.called.entry(called).or_default();
+                work.time = work.time + cost.time();
+                if around.is_backward {
+                    work.backward = work.backward + cost.time();
+                } else {
+                    work.calls += u64::from(around.nesting == Nesting::Outermost);
+                }
                 stack.index()
             };
             charges.nodes[node].own.add(cost);
@@ -238,6 +260,9 @@ const PROFILERS: [&str; 4] = [
 ];
 const SWITCHES: [&str; 5] = ["__enter__", "__exit__", "start", "step", "stop"];
 
+/// The function in which a program waits for the end of its data loader workers.
+const WORKERS_END: (&str, &str) = ("torch/utils/data/dataloader.py", "_shutdown_workers");
+
 /// The stacks in which a profiler works for itself.
 struct Profilers {
     is_frame: Vec<bool>,
@@ -245,11 +270,12 @@ struct Profilers {
 }
 
 impl Profilers {
-    fn build(profile: &Profile) -> Self {
+    fn build(profile: &Profile, is_run: bool) -> Self {
         let is_switch = |frame: &str| {
             Place::parse(frame).is_some_and(|place| {
-                SWITCHES.contains(&place.function)
-                    && PROFILERS.iter().any(|file| place.file.contains(file))
+                (is_run && is_workers_end(frame))
+                    || SWITCHES.contains(&place.function)
+                        && PROFILERS.iter().any(|file| place.file.contains(file))
             })
         };
         let is_frame: Vec<bool> = profile.strings().iter().map(is_switch).collect();
@@ -263,6 +289,14 @@ impl Profilers {
     fn is_inside(&self, stack: StackId) -> bool {
         self.is_stack[stack.index()]
     }
+}
+
+/// Returns whether a frame waits for the end of data loader workers. In a run, they write what they
+/// recorded meanwhile, which takes longer than their end.
+pub(crate) fn is_workers_end(frame: &str) -> bool {
+    let (file, function) = WORKERS_END;
+    Place::parse(frame)
+        .is_some_and(|place| place.function == function && place.file.ends_with(file))
 }
 
 fn nodes(profile: &Profile) -> Vec<Node> {
@@ -306,12 +340,20 @@ struct Context {
     backward_elsewhere: Vec<(Nanos, Nanos)>,
 }
 
+/// Whether an event is an operator, and one that another operator calls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nesting {
+    NoOperator,
+    Outermost,
+    Inner,
+}
+
 /// The surroundings of an event.
 #[derive(Clone, Copy)]
 struct Around {
     is_import: bool,
     is_backward: bool,
-    is_operator: bool,
+    nesting: Nesting,
     /// The name of the outermost operator that the event is or runs in.
     outermost: StringId,
 }
@@ -352,11 +394,15 @@ impl Context {
             if is_outer_backward && !is_in_backward && Some(event.thread) != main {
                 context.add_elsewhere(event);
             }
-            let operator = parent.filter(|parent| parent.is_operator);
+            let operator = parent.filter(|parent| parent.nesting != Nesting::NoOperator);
             context.around.push(Around {
                 is_import: is_import || parent.is_some_and(|parent| parent.is_import),
                 is_backward: is_outer_backward || is_in_backward,
-                is_operator: is_operator(event),
+                nesting: match (is_operator(event), operator) {
+                    (false, _) => Nesting::NoOperator,
+                    (true, None) => Nesting::Outermost,
+                    (true, Some(_)) => Nesting::Inner,
+                },
                 outermost: operator.map_or(event.name, |parent| parent.outermost),
             });
         }

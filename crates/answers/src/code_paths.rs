@@ -8,31 +8,14 @@ use mindprof_model::{Nanos, Place, StringId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::charges::{AllCharges, Charges};
-use crate::functions::Called;
+use crate::called::{Called, CalledNames, CalledSums, Way, module_class};
+use crate::charges::Charges;
+use crate::culprit::Culprit;
+use crate::functions::is_comprehension;
 use crate::own_code::OwnCode;
 use crate::questions::micros;
 use crate::sampling::Sampling;
 use crate::source_files::SourceFiles;
-use crate::work::Work;
-
-/// Functions of libraries that only call another one, which is more telling.
-const PASSING_ON: [&str; 14] = [
-    "_wrapped_call_impl",
-    "_call_impl",
-    "wrapper",
-    "_use_grad",
-    "decorate_context",
-    "inner",
-    "_fn",
-    "wrapped",
-    "_compile_wrapper",
-    "compile_wrapper",
-    "__call__",
-    "__next__",
-    "next",
-    "_next_data",
-];
 
 /// One of the user's functions, at the end of a path of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -45,6 +28,12 @@ pub struct CodePath {
     pub function: String,
     /// The line in it that takes most of the total time, or that of its definition.
     pub line: u32,
+    /// The line in it that takes most of its own time, or that of its definition.
+    pub own_line: u32,
+    /// The line of the caller that calls it for most of the time, if that is known.
+    pub called_at: Option<u32>,
+    /// Whether it is the `forward` of a module, which a module calls on behalf of its caller.
+    pub is_forward: bool,
     /// The time of its code and of the operators and libraries that it calls.
     #[serde(rename = "own_us", serialize_with = "micros")]
     pub own: Nanos,
@@ -56,6 +45,15 @@ pub struct CodePath {
     /// The part of its own time that operators take.
     #[serde(rename = "operators_us", serialize_with = "micros")]
     pub operators: Nanos,
+    /// The part of its own time that is the expected work of a model: modules, losses and
+    /// optimizers of libraries, and matrix products.
+    #[serde(rename = "model_us", serialize_with = "micros")]
+    pub model: Nanos,
+    /// The part of its own time that is backward work.
+    #[serde(rename = "backward_us", serialize_with = "micros")]
+    pub backward: Nanos,
+    /// The number of operators that it calls, without backward work.
+    pub operator_calls: u64,
 }
 
 /// The paths of the user's functions on some threads, callers before the functions that they call.
@@ -70,38 +68,22 @@ pub struct CodePaths {
 }
 
 impl CodePaths {
-    /// Finds the paths of the main thread and of the backward work that it waits for.
-    pub fn of_main(analysis: &Analysis, work: &Work, own: &OwnCode, sources: &SourceFiles) -> Self {
-        Self::build(
-            analysis,
-            &AllCharges::build(analysis, work).main,
-            own,
-            sources,
-        )
-    }
-
-    /// Finds the paths of all other threads and processes.
-    pub fn of_others(
+    /// Finds the paths that charges belong to.
+    pub(crate) fn build(
         analysis: &Analysis,
-        work: &Work,
+        charges: &Charges,
         own: &OwnCode,
         sources: &SourceFiles,
     ) -> Self {
-        Self::build(
-            analysis,
-            &AllCharges::build(analysis, work).others,
-            own,
-            sources,
-        )
+        let mut tree = PathTree::new(analysis, sources);
+        tree.add_nodes(analysis, charges, own);
+        tree.add_costs(charges);
+        tree.into_paths()
     }
 
-    /// Returns the position of the path with the most own time, if there is one.
-    pub fn hottest(&self) -> Option<usize> {
-        let paths = self.paths.iter().enumerate();
-        let hottest = paths.max_by_key(|(index, path)| (path.own, std::cmp::Reverse(*index)));
-        hottest
-            .filter(|(_, path)| path.own > Nanos::ZERO)
-            .map(|(index, _)| index)
+    /// Returns the function to change first, if there is one.
+    pub fn culprit(&self) -> Option<Culprit> {
+        Culprit::find(self)
     }
 
     /// Returns the position of the caller of a path, if that is one of the user's functions too.
@@ -111,13 +93,6 @@ impl CodePaths {
             .rev()
             .find(|&earlier| self.paths[earlier].depth < depth)
     }
-
-    fn build(analysis: &Analysis, charges: &Charges, own: &OwnCode, sources: &SourceFiles) -> Self {
-        let mut tree = PathTree::new(analysis, sources);
-        tree.add_nodes(analysis, charges, own);
-        tree.add_costs(charges);
-        tree.into_paths(analysis)
-    }
 }
 
 /// A path while times are summed up.
@@ -126,36 +101,56 @@ struct PathSum<'a> {
     file: &'a str,
     function: &'a str,
     definition: u32,
+    is_forward: bool,
     own: Nanos,
     total: Nanos,
-    /// The total time by line.
+    model: Nanos,
+    backward: Nanos,
+    operators: Nanos,
+    operator_calls: u64,
+    /// The total and the own time by line.
     lines: FxHashMap<u32, Nanos>,
-    operators: FxHashMap<StringId, Nanos>,
-    libraries: FxHashMap<StringId, Nanos>,
+    own_lines: FxHashMap<u32, Nanos>,
+    /// The total time by the line of the caller.
+    called_at: FxHashMap<u32, Nanos>,
+    called: CalledSums,
 }
 
 struct PathTree<'a> {
     sources: &'a SourceFiles,
     sums: Vec<PathSum<'a>>,
     known: FxHashMap<(usize, &'a str, &'a str), usize>,
-    /// By node of the charges its path, and the library function that was called from there.
-    blamed: Vec<(usize, Option<StringId>)>,
-    /// By node of the charges the line that its whole time belongs to.
-    lines: Vec<Option<u32>>,
+    names: CalledNames<'a>,
+    blamed: Vec<Blamed>,
     is_sampled: bool,
+}
+
+/// The path that a node of the charges belongs to, and how the path leads to the node.
+#[derive(Clone, Copy, Default)]
+struct Blamed {
+    path: usize,
+    /// The line of the user's that it is or was called from, if that is known.
+    line: Option<u32>,
+    /// Whether the node is a frame of the user's, and the line that of the caller's frame if so.
+    is_own: bool,
+    called_at: Option<u32>,
+    /// The way from the user's frame to the node.
+    way: Way,
+    /// Whether a module calls the next frame.
+    is_module: bool,
 }
 
 /// The path of everything that is not the user's.
 const OUTSIDE: usize = 0;
 
 impl<'a> PathTree<'a> {
-    fn new(analysis: &Analysis, sources: &'a SourceFiles) -> Self {
+    fn new(analysis: &'a Analysis, sources: &'a SourceFiles) -> Self {
         let mut tree = Self {
             sources,
             sums: Vec::new(),
             known: FxHashMap::default(),
-            blamed: vec![(OUTSIDE, None)],
-            lines: vec![None],
+            names: CalledNames::new(analysis.profile().strings()),
+            blamed: vec![Blamed::default()],
             is_sampled: Sampling::read(analysis.profile().metadata()).is_some(),
         };
         tree.push(OUTSIDE, "", "", 0);
@@ -168,11 +163,17 @@ impl<'a> PathTree<'a> {
             file,
             function,
             definition,
+            is_forward: false,
             own: Nanos::ZERO,
             total: Nanos::ZERO,
+            model: Nanos::ZERO,
+            backward: Nanos::ZERO,
+            operators: Nanos::ZERO,
+            operator_calls: 0,
             lines: FxHashMap::default(),
-            operators: FxHashMap::default(),
-            libraries: FxHashMap::default(),
+            own_lines: FxHashMap::default(),
+            called_at: FxHashMap::default(),
+            called: CalledSums::default(),
         });
         self.sums.len() - 1
     }
@@ -180,19 +181,31 @@ impl<'a> PathTree<'a> {
     fn add_nodes(&mut self, analysis: &'a Analysis, charges: &Charges, own: &OwnCode) {
         let strings = analysis.profile().strings();
         let places: Vec<Option<Place<'a>>> = strings.iter().map(|text| own.place(text)).collect();
-        let is_telling: Vec<bool> = strings.iter().map(is_telling).collect();
+        let is_module = |frame: StringId| module_class(strings.text(frame)).is_some();
         for node in charges.nodes.iter().skip(1) {
-            let (around, called) = self.blamed[node.caller];
+            let around = self.blamed[node.caller];
             let Some(place) = places[node.frame.index()] else {
-                let called = called.or(is_telling[node.frame.index()].then_some(node.frame));
-                self.blamed.push((around, called));
-                self.lines.push(None);
+                let name = self.names.of(node.frame);
+                self.blamed.push(Blamed {
+                    is_own: false,
+                    called_at: None,
+                    way: around.way.then(name),
+                    is_module: is_module(node.frame) || (around.is_module && name.is_wrapper),
+                    ..around
+                });
                 continue;
             };
-            let path = self.path(around, place);
-            self.blamed.push((path, None));
+            let path = self.path(around.path, place);
+            self.sums[path].is_forward |= around.is_module && path != around.path;
             let is_current = node.calls == 0 || self.is_sampled;
-            self.lines.push(is_current.then_some(place.line));
+            self.blamed.push(Blamed {
+                path,
+                line: is_current.then_some(place.line),
+                is_own: true,
+                called_at: around.line.filter(|_| path != around.path),
+                way: Way::default(),
+                is_module: false,
+            });
         }
     }
 
@@ -204,6 +217,11 @@ impl<'a> PathTree<'a> {
             None => (place.function, place.line),
         };
         let caller = &self.sums[around];
+        let is_inside = is_comprehension(function) && caller.file == place.file;
+        if around != OUTSIDE && is_inside {
+            // A comprehension is part of the function that it is in.
+            return around;
+        }
         if around != OUTSIDE && (caller.file, caller.function) == (place.file, function) {
             // A function that calls itself is one path.
             return around;
@@ -222,18 +240,35 @@ impl<'a> PathTree<'a> {
     fn add_costs(&mut self, charges: &Charges) {
         let wholes = charges.wholes();
         for (index, node) in charges.nodes.iter().enumerate() {
-            let (path, called) = self.blamed[index];
-            let sum = &mut self.sums[path];
-            sum.own = sum.own + node.own.time();
-            if let Some(called) = called {
-                add(&mut sum.libraries, called, node.own.time());
+            let blamed = self.blamed[index];
+            let sum = &mut self.sums[blamed.path];
+            let own = node.own.time();
+            sum.own = sum.own + own;
+            sum.backward = sum.backward + node.own.backward;
+            sum.called.charge(blamed.way, node.own);
+            sum.model = sum.model + blamed.way.model_time(node.own);
+            if let Some(line) = blamed.line {
+                add(&mut sum.own_lines, line, own);
+                if blamed.is_own {
+                    add(&mut sum.lines, line, wholes[index].time());
+                }
             }
-            if let Some(line) = self.lines[index] {
-                add(&mut sum.lines, line, wholes[index].time());
+            if let Some(line) = blamed.called_at {
+                add(&mut sum.called_at, line, wholes[index].time());
             }
         }
-        for (&(node, name), &time) in &charges.called {
-            add(&mut self.sums[self.blamed[node].0].operators, name, time);
+        for (&(node, name), work) in &charges.called {
+            let blamed = self.blamed[node];
+            let sum = &mut self.sums[blamed.path];
+            sum.operators = sum.operators + work.time;
+            sum.operator_calls += work.calls;
+            if blamed.way.called.is_none() {
+                let name = self.names.of(name);
+                sum.called.add(name, work.time);
+                if name.is_model {
+                    sum.model = sum.model + work.time;
+                }
+            }
         }
         for index in (0..self.sums.len()).rev() {
             let total = self.sums[index].total + self.sums[index].own;
@@ -246,7 +281,7 @@ impl<'a> PathTree<'a> {
         }
     }
 
-    fn into_paths(self, analysis: &Analysis) -> CodePaths {
+    fn into_paths(self) -> CodePaths {
         let mut callees: Vec<Vec<usize>> = vec![Vec::new(); self.sums.len()];
         for (index, sum) in self.sums.iter().enumerate().skip(1) {
             callees[sum.caller].push(index);
@@ -262,19 +297,21 @@ impl<'a> PathTree<'a> {
         while let Some((index, depth)) = open.pop() {
             open.extend(callees[index].iter().map(|&callee| (callee, depth + 1)));
             let sum = &self.sums[index];
-            let hottest = sum
-                .lines
-                .iter()
-                .max_by_key(|&(line, time)| (time, std::cmp::Reverse(line)));
             paths.push(CodePath {
                 depth,
                 file: sum.file.into(),
                 function: sum.function.into(),
-                line: hottest.map_or(sum.definition, |(&line, _)| line),
+                line: hottest(&sum.lines).unwrap_or(sum.definition),
+                own_line: hottest(&sum.own_lines).unwrap_or(sum.definition),
+                called_at: hottest(&sum.called_at),
+                is_forward: sum.is_forward,
                 own: sum.own,
                 total: sum.total,
-                mostly: mostly(analysis, sum),
-                operators: Nanos(sum.operators.values().map(|time| time.0).sum()),
+                mostly: sum.called.mostly(&self.names, sum.own),
+                operators: sum.operators,
+                model: sum.model,
+                backward: sum.backward,
+                operator_calls: sum.operator_calls,
             });
         }
         CodePaths {
@@ -289,36 +326,12 @@ fn add<K: std::hash::Hash + Eq>(sums: &mut FxHashMap<K, Nanos>, key: K, time: Na
     *sum = *sum + time;
 }
 
-/// Returns whether the name of a library's function or module describes its work.
-fn is_telling(frame: &str) -> bool {
-    match Place::parse(frame) {
-        Some(place) => {
-            !PASSING_ON.contains(&place.function)
-                && !place.function.starts_with('<')
-                && !place.file.starts_with("mindprof/")
-        }
-        None => !frame.starts_with("<built-in method __enter__") && !frame.is_empty(),
-    }
-}
-
-/// Returns the operator or else the library function that most of a path's own time goes to.
-fn mostly(analysis: &Analysis, sum: &PathSum<'_>) -> Option<Called> {
-    let text = |name: StringId| analysis.profile().strings().text(name);
-    let largest = |sums: &FxHashMap<StringId, Nanos>| {
-        let sums = sums.iter().map(|(&name, &time)| (time, text(name)));
-        sums.max_by(|a, b| a.0.cmp(&b.0).then_with(|| b.1.cmp(a.1)))
-    };
-    let operator = largest(&sum.operators);
-    let library = largest(&sum.libraries);
-    // A half is most of it in any case; otherwise a quarter is enough, if nothing takes more.
-    let found = [2, 4].into_iter().find_map(|part| {
-        let is_much = |(time, _): &(Nanos, &str)| time.0 * part >= sum.own.0 && time.0 > 0;
-        operator.filter(is_much).or(library.filter(is_much))
-    });
-    found.map(|(time, name)| Called {
-        name: name.into(),
-        time,
-    })
+/// Returns the line with the most time.
+fn hottest(lines: &FxHashMap<u32, Nanos>) -> Option<u32> {
+    let most = lines
+        .iter()
+        .max_by_key(|&(line, time)| (time, std::cmp::Reverse(line)));
+    most.map(|(&line, _)| line)
 }
 
 #[cfg(test)]

@@ -10,22 +10,13 @@ use mindprof_model::{Category, EventId, Nanos, Place, Profile, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use crate::called::CalledNames;
+use crate::called::{Called, CalledNames, CalledSums, Way};
 use crate::charges::{AllCharges, Charges, Cost, main_thread};
 use crate::own_code::OwnCode;
-use crate::questions::{json, micros};
+use crate::questions::json;
 use crate::sampling::Sampling;
+use crate::source_files::SourceFiles;
 use crate::work::Work;
-
-/// Something that a function or a line calls, and the time that it takes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Called {
-    /// The name of the operator, library function or module.
-    pub name: String,
-    /// The time on the CPU and on devices.
-    #[serde(rename = "time_us", serialize_with = "micros")]
-    pub time: Nanos,
-}
 
 /// One of the user's own functions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -254,6 +245,8 @@ pub(crate) struct Definitions<'a> {
     places: Vec<Option<OwnPlace<'a>>>,
     /// The lines of definitions. They tell methods of one name in one file apart.
     lines: FxHashMap<(&'a str, &'a str), Vec<u32>>,
+    /// The functions of the user's files, if the profile lists them.
+    sources: SourceFiles,
 }
 
 /// A place in the user's own code.
@@ -285,7 +278,11 @@ impl<'a> Definitions<'a> {
         for lines in lines.values_mut() {
             lines.sort_unstable();
         }
-        Self { places, lines }
+        Self {
+            places,
+            lines,
+            sources: SourceFiles::read(profile.metadata()),
+        }
     }
 
     /// Returns the place of a frame, if it is in the user's own code.
@@ -293,8 +290,16 @@ impl<'a> Definitions<'a> {
         self.places[frame.index()].map(|own| own.place)
     }
 
-    /// Returns the line of the definition that a place is in.
-    pub(crate) fn line(&self, place: &Place<'_>) -> Option<u32> {
+    /// Returns the name of the function that a place is in and the line of its definition. The
+    /// classes around it are in the name if the profile lists functions.
+    pub(crate) fn function(&'a self, place: &Place<'a>) -> (&'a str, Option<u32>) {
+        if let Some(function) = self.sources.function(place.file, place.line) {
+            return (&function.name, Some(function.first));
+        }
+        (place.function, self.line(place))
+    }
+
+    fn line(&self, place: &Place<'_>) -> Option<u32> {
         let lines = self.lines.get(&(place.file, place.function))?;
         let after = lines.partition_point(|&line| line <= place.line);
         after.checked_sub(1).map(|last| lines[last])
@@ -308,7 +313,7 @@ fn is_expression(function: &str) -> bool {
 }
 
 /// Returns whether a function is a comprehension, which is part of the function that it is in.
-fn is_comprehension(function: &str) -> bool {
+pub(crate) fn is_comprehension(function: &str) -> bool {
     matches!(
         function,
         "<listcomp>" | "<genexpr>" | "<dictcomp>" | "<setcomp>"
@@ -330,7 +335,7 @@ struct FunctionSum<'a> {
     calls: Option<u64>,
     own: Cost,
     total: Cost,
-    called: FxHashMap<u32, Nanos>,
+    called: CalledSums,
     hottest: Option<(Nanos, u32)>,
 }
 
@@ -339,7 +344,7 @@ struct LineSum<'a> {
     is_definition: bool,
     own: Cost,
     total: Cost,
-    called: FxHashMap<u32, Nanos>,
+    called: CalledSums,
 }
 
 /// The position of a node's function and line, of its own or of its nearest caller of the user's.
@@ -347,14 +352,11 @@ struct LineSum<'a> {
 struct Blamed {
     function: usize,
     line: usize,
-    /// The name of the function called from there on the way to the node.
-    called: Option<u32>,
-    /// The function on the way that only passes calls on, while nothing else was called.
-    wrapper: Option<u32>,
+    way: Way,
 }
 
 impl<'a> Found<'a> {
-    fn build(profile: &'a Profile, charges: &Charges, definitions: &Definitions<'a>) -> Self {
+    fn build(profile: &'a Profile, charges: &Charges, definitions: &'a Definitions<'a>) -> Self {
         let mut found = Self {
             functions: Vec::new(),
             lines: Vec::new(),
@@ -368,10 +370,11 @@ impl<'a> Found<'a> {
                 None => found.outside.add(node.own),
             }
         }
-        for (&(node, name), &time) in &charges.called {
-            if let Some(blame) = blamed[node].filter(|blame| blame.called.is_none()) {
-                let name = found.names.of(name).number;
-                found.charge_called(blame, name, time);
+        for (&(node, name), work) in &charges.called {
+            if let Some(blame) = blamed[node].filter(|blame| blame.way.called.is_none()) {
+                let name = found.names.of(name);
+                found.functions[blame.function].called.add(name, work.time);
+                found.lines[blame.line].called.add(name, work.time);
             }
         }
         let is_own = |node: usize| definitions.places[charges.nodes[node].frame.index()].is_some();
@@ -393,14 +396,21 @@ impl<'a> Found<'a> {
     }
 
     /// Finds the function and the line of each node.
-    fn blame(&mut self, charges: &Charges, definitions: &Definitions<'a>) -> Vec<Option<Blamed>> {
+    fn blame(
+        &mut self,
+        charges: &Charges,
+        definitions: &'a Definitions<'a>,
+    ) -> Vec<Option<Blamed>> {
         let (mut functions, mut lines) = (FxHashMap::default(), FxHashMap::default());
         let mut blamed: Vec<Option<Blamed>> = Vec::with_capacity(charges.nodes.len());
         for (index, node) in charges.nodes.iter().enumerate() {
             let caller = (index > 0).then(|| blamed[node.caller]).flatten();
             let own = definitions.places[node.frame.index()].filter(|_| index > 0);
             let Some(own) = own else {
-                blamed.push(caller.map(|caller| self.called_from(caller, node.frame)));
+                blamed.push(caller.map(|caller| Blamed {
+                    way: caller.way.then(self.names.of(node.frame)),
+                    ..caller
+                }));
                 continue;
             };
             let place = own.place;
@@ -408,8 +418,8 @@ impl<'a> Found<'a> {
                 is_comprehension(place.function) && self.functions[around].key.0 == place.file
             });
             let function = around.unwrap_or_else(|| {
-                let key = (place.file, place.function, definitions.line(&place));
-                self.function(key, &mut functions)
+                let (name, line) = definitions.function(&place);
+                self.function((place.file, name, line), &mut functions)
             });
             if own.is_definition && node.calls > 0 && around.is_none() {
                 let calls = &mut self.functions[function].calls;
@@ -418,28 +428,10 @@ impl<'a> Found<'a> {
             blamed.push(Some(Blamed {
                 function,
                 line: self.line(own, function, &mut lines),
-                called: None,
-                wrapper: None,
+                way: Way::default(),
             }));
         }
         blamed
-    }
-
-    /// Returns the blame for a frame of a library that the user's code called.
-    fn called_from(&mut self, caller: Blamed, frame: StringId) -> Blamed {
-        if caller.called.is_some() {
-            return caller;
-        }
-        let name = self.names.of(frame);
-        if name.is_wrapper {
-            let wrapper = caller.wrapper.or(Some(name.number));
-            Blamed { wrapper, ..caller }
-        } else {
-            Blamed {
-                called: Some(name.number),
-                ..caller
-            }
-        }
     }
 
     fn function(&mut self, key: Key<'a>, known: &mut FxHashMap<Key<'a>, usize>) -> usize {
@@ -451,7 +443,7 @@ impl<'a> Found<'a> {
                     calls: None,
                     own: Cost::default(),
                     total: Cost::default(),
-                    called: FxHashMap::default(),
+                    called: CalledSums::default(),
                     hottest: None,
                 });
                 *entry.insert(self.functions.len() - 1)
@@ -478,7 +470,7 @@ impl<'a> Found<'a> {
                     is_definition: own.is_definition,
                     own: Cost::default(),
                     total: Cost::default(),
-                    called: FxHashMap::default(),
+                    called: CalledSums::default(),
                 });
                 *entry.insert(self.lines.len() - 1)
             }
@@ -496,20 +488,8 @@ impl<'a> Found<'a> {
                 function.hottest = Some(candidate);
             }
         }
-        match (blame.called, blame.wrapper) {
-            (Some(name), _) => self.charge_called(blame, name, cost.time()),
-            (None, Some(name)) => self.charge_called(blame, name, cost.python),
-            (None, None) => (),
-        }
-    }
-
-    fn charge_called(&mut self, blame: Blamed, name: u32, time: Nanos) {
-        let function = &mut self.functions[blame.function].called;
-        let line = &mut self.lines[blame.line].called;
-        for called in [function, line] {
-            let sum = called.entry(name).or_default();
-            *sum = *sum + time;
-        }
+        function.called.charge(blame.way, cost);
+        self.lines[blame.line].called.charge(blame.way, cost);
     }
 
     fn functions(&self, shares: Shares) -> Vec<FunctionCost> {
@@ -527,7 +507,7 @@ impl<'a> Found<'a> {
                 total: sum.total,
                 hottest_line: sum.hottest.map(|(_, line)| line),
                 share_error: shares.error(sum.own),
-                mostly: self.mostly(&sum.called, sum.own),
+                mostly: sum.called.mostly(&self.names, sum.own.time()),
             })
             .collect();
         rows.sort_by(|a, b| {
@@ -550,7 +530,7 @@ impl<'a> Found<'a> {
                 own: sum.own,
                 total: sum.total,
                 share_error: shares.error(sum.own),
-                mostly: self.mostly(&sum.called, sum.own),
+                mostly: sum.called.mostly(&self.names, sum.own.time()),
             })
             .collect();
         rows.sort_by(|a, b| {
@@ -558,22 +538,6 @@ impl<'a> Found<'a> {
             times.then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line)))
         });
         rows
-    }
-
-    /// Returns the largest part of a cost, unless the Python code itself is larger.
-    fn mostly(&self, called: &FxHashMap<u32, Nanos>, own: Cost) -> Option<Called> {
-        let python = own
-            .time()
-            .0
-            .saturating_sub(called.values().map(|time| time.0).sum());
-        let (&name, &time) = called.iter().max_by_key(|&(&name, &time)| {
-            let text = self.names.text(name);
-            (time, std::cmp::Reverse(text))
-        })?;
-        (time.0 > python).then(|| Called {
-            name: self.names.text(name).into(),
-            time,
-        })
     }
 }
 

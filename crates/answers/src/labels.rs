@@ -3,12 +3,13 @@
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{
-    DType, Event, EventId, Input, InputsId, Nanos, Part, Profile, ScopeKind, Selection, StackId,
-    StackTable, StringId, StringTable,
+    Event, EventId, InputsId, Nanos, Part, Profile, ScopeKind, Selection, StackId, StackTable,
+    StringId, StringTable,
 };
 
 use crate::called::module_class;
 use crate::functions::{CallNames, Definitions};
+use crate::input_dtypes::distinct_dtypes;
 use crate::own_code::OwnCode;
 use crate::work::Work;
 
@@ -77,9 +78,9 @@ impl Label {
                 Self::Function => {
                     definitions
                         .place(frame)
-                        .map(|place| match definitions.line(&place) {
-                            Some(line) => format!("{}({line}): {}", place.file, place.function),
-                            None => format!("{}: {}", place.file, place.function),
+                        .map(|place| match definitions.function(&place) {
+                            (name, Some(line)) => format!("{}({line}): {name}", place.file),
+                            (name, None) => format!("{}: {name}", place.file),
                         })
                 }
                 Self::Module | Self::Dtype => {
@@ -137,41 +138,12 @@ impl Selection for Labelled<'_> {
 fn of_inputs(profile: &Profile, tables: &mut Tables) -> Vec<StackId> {
     (0..profile.inputs().len())
         .map(|index| {
-            let mut dtypes = Vec::new();
-            for input in profile.inputs().inputs(InputsId::from_index(index)) {
-                add_dtypes(&input, &mut dtypes);
-            }
+            let inputs = profile.inputs().inputs(InputsId::from_index(index));
+            let dtypes = distinct_dtypes(inputs);
             if dtypes.is_empty() {
                 return StackId::NONE;
             }
             tables.label(&dtypes.join(", "))
         })
         .collect()
-}
-
-fn add_dtypes(input: &Input<'_>, dtypes: &mut Vec<&'static str>) {
-    match input {
-        Input::Tensor { dtype, .. } if *dtype != DType::Unknown => {
-            let name = dtype.name();
-            if !dtypes.contains(&name) {
-                dtypes.push(name);
-            }
-        }
-        Input::TensorList(list) => {
-            for input in list.clone() {
-                add_dtypes(&input, dtypes);
-            }
-        }
-        Input::Tensor { .. }
-        | Input::Other
-        | Input::Int(_)
-        | Input::Float(_)
-        | Input::Bool(_)
-        | Input::IntList(_)
-        | Input::FloatList(_)
-        | Input::BoolList(_)
-        | Input::Complex { .. }
-        | Input::NumberList(_)
-        | Input::Device => (),
-    }
 }

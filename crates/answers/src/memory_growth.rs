@@ -1,6 +1,6 @@
 //! Memory that each step allocates and that nothing frees, and the line that allocates it.
 
-use mindprof_analyze::Analysis;
+use mindprof_analyze::{Analysis, MemoryPlace};
 use mindprof_model::{Nanos, Place, StringId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -28,14 +28,31 @@ pub struct MemoryGrowth {
     pub steps: usize,
     /// The line of the user's that allocates most of them.
     pub place: Option<CodePlace>,
+    /// All lines of the user's that allocate them, by decreasing bytes.
+    pub lines: Vec<GrownLine>,
     /// The operator that allocates most of them.
     pub operator: Option<String>,
 }
 
+/// A line of the user's that allocates memory in every step which nothing frees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GrownLine {
+    /// The line.
+    pub place: CodePlace,
+    /// The average of the bytes that a step allocates there and that outlive the recording.
+    pub bytes_per_step: u64,
+}
+
 impl MemoryGrowth {
-    /// Finds memory that grows in nearly every step. Returns `None` if no memory was recorded, if
-    /// there are too few steps, or if memory does not grow.
-    pub fn find(analysis: &Analysis, own: &OwnCode, steps: &[Step]) -> Option<Self> {
+    /// Finds memory that grows in nearly every step, that of one process and device or all of it.
+    /// Returns `None` if no memory was recorded, if there are too few steps, or if memory does not
+    /// grow.
+    pub fn find(
+        analysis: &Analysis,
+        own: &OwnCode,
+        steps: &[Step],
+        of: Option<MemoryPlace>,
+    ) -> Option<Self> {
         if !analysis.has_memory() || steps.len() < ENOUGH_STEPS {
             return None;
         }
@@ -55,13 +72,16 @@ impl MemoryGrowth {
             let (Some(created), None) = (block.created, block.destroyed) else {
                 continue;
             };
+            if of.is_some_and(|of| of != block.place) {
+                continue;
+            }
             let Some(step) = step_at(counted, created).filter(|_| block.are_times_known) else {
                 continue;
             };
             kept[step] += block.bytes;
             let Some(owner) = block.owner else { continue };
             *by_operator.entry(profile.event(owner).name).or_default() += block.bytes;
-            let mut frames = profile.stacks().frames(analysis.stack(owner));
+            let mut frames = profile.stacks().frames(analysis.charged_stack(owner));
             if let Some(frame) = frames.find(|frame| places[frame.index()].is_some()) {
                 *by_frame.entry(frame).or_default() += block.bytes;
             }
@@ -79,9 +99,32 @@ impl MemoryGrowth {
             steps: steps.len(),
             place: most(&by_frame)
                 .and_then(|frame| places[frame.index()].as_ref().map(CodePlace::new)),
+            lines: lines(&by_frame, &places, counted.len()),
             operator: most(&by_operator).map(|name| profile.strings().text(name).into()),
         })
     }
+}
+
+fn lines(
+    by_frame: &FxHashMap<StringId, u64>,
+    places: &[Option<Place<'_>>],
+    steps: usize,
+) -> Vec<GrownLine> {
+    let mut lines: Vec<GrownLine> = by_frame
+        .iter()
+        .filter_map(|(frame, bytes)| {
+            Some(GrownLine {
+                place: CodePlace::new(places[frame.index()].as_ref()?),
+                bytes_per_step: bytes / steps.max(1) as u64,
+            })
+        })
+        .filter(|line| line.bytes_per_step > 0)
+        .collect();
+    lines.sort_by(|a, b| {
+        let bytes = b.bytes_per_step.cmp(&a.bytes_per_step);
+        bytes.then_with(|| (&a.place.file, a.place.line).cmp(&(&b.place.file, b.place.line)))
+    });
+    lines
 }
 
 fn step_at(steps: &[Step], moment: Nanos) -> Option<usize> {

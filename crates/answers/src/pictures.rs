@@ -1,9 +1,10 @@
 //! Which paths a picture of a program shows: its own work, apart from imports and from the profiler.
 
 use mindprof_analyze::{Folded, PathPart};
-use mindprof_model::{Place, StringId};
+use mindprof_model::{Nanos, Place, StringId};
 use rustc_hash::FxHashSet;
 
+use crate::charges::is_workers_end;
 use crate::work::Work;
 
 /// The beginning of the frames in which Python imports a module.
@@ -24,6 +25,25 @@ const PROGRAM: &str = "mindprof/_run/program.py";
 /// Frames in which Python runs a program or a module.
 const RUNNERS: [&str; 2] = ["<frozen runpy>", "<built-in function exec>"];
 
+/// The name of the thread that a program starts with.
+const MAIN: &str = "main thread";
+
+/// Functions in which a thread waits, by file and name; an empty name stands for all.
+const WAITS: [(&str, &str); 12] = [
+    ("concurrent/futures/thread.py", "_worker"),
+    ("multiprocessing/connection.py", ""),
+    ("multiprocessing/popen_fork.py", ""),
+    ("multiprocessing/queues.py", "get"),
+    ("multiprocessing/synchronize.py", ""),
+    ("queue.py", "get"),
+    ("selectors.py", "select"),
+    ("socket.py", "accept"),
+    ("subprocess.py", "_try_wait"),
+    ("threading.py", "_wait_for_tstate_lock"),
+    ("threading.py", "join"),
+    ("threading.py", "wait"),
+];
+
 /// The paths of a profile in two pictures.
 #[derive(Debug)]
 pub struct Pictures<'a> {
@@ -31,11 +51,13 @@ pub struct Pictures<'a> {
     pub work: Folded<'a>,
     /// Its imports.
     pub imports: Folded<'a>,
+    /// The time that threads besides the program's main thread waited, which is in neither.
+    pub waited: Nanos,
 }
 
 impl<'a> Pictures<'a> {
     /// Separates the imports of a program from its work, and takes out the profiler's own frames
-    /// and threads.
+    /// and threads, and the waits of other threads than the main one.
     pub fn new(folded: &Folded<'a>, work: &Work) -> Self {
         let side = work.side_ranges();
         let imports: FxHashSet<&str> = side
@@ -52,15 +74,70 @@ impl<'a> Pictures<'a> {
                 PathPart::Separate
             } else if steps.contains(name) {
                 PathPart::PassedOver
+            } else if side.is_some() && is_workers_end(name) {
+                PathPart::Dropped
             } else {
                 part(name)
             }
         });
+        let (work, waited) = without_waits(work);
+        let (imports, _) = without_waits(imports);
         Self {
             work: without_lone_root(folded, work),
             imports: without_lone_root(folded, imports),
+            waited,
         }
     }
+}
+
+/// Takes out the waits of other threads than the program's main thread. A thread that serves a
+/// queue waits nearly all the time, which hides the work beside it.
+fn without_waits(folded: Folded<'_>) -> (Folded<'_>, Nanos) {
+    let strings = folded.strings();
+    let is_wait: Vec<bool> = strings.iter().map(is_wait).collect();
+    let is_built_in: Vec<bool> = strings.iter().map(|name| name.starts_with('<')).collect();
+    let is_place: Vec<bool> = strings
+        .iter()
+        .map(|name| Place::parse(name).is_some())
+        .collect();
+    let is_main: Vec<bool> = strings.iter().map(|name| name == MAIN).collect();
+    let roots = || {
+        folded
+            .iter()
+            .filter_map(|(path, _)| folded.frames(path).first().copied())
+    };
+    // Of several processes, the program comes before those that it starts.
+    let is_one_process = roots().any(|root| is_main[root.index()]);
+    let program = roots().next().filter(|_| !is_one_process);
+    folded.without(|path| {
+        let is_of_main = match path {
+            [root, ..] if is_place[root.index()] || is_main[root.index()] => true,
+            [root, thread, ..] => {
+                let is_named = is_place[thread.index()] || is_main[thread.index()];
+                Some(*root) == program && is_named
+            }
+            [] | [_] => true,
+        };
+        let mut inner = path
+            .iter()
+            .rev()
+            .skip_while(|name| is_built_in[name.index()]);
+        !is_of_main && inner.next().is_some_and(|name| is_wait[name.index()])
+    })
+}
+
+fn is_wait(name: &str) -> bool {
+    WAITS.iter().any(|&wait| is_function(name, wait))
+}
+
+/// Returns whether a frame is of a function, which an end of its file and its name tell.
+fn is_function(frame: &str, (file, function): (&str, &str)) -> bool {
+    let Some(place) = Place::parse(frame) else {
+        return false;
+    };
+    let folder = place.file.strip_suffix(file);
+    folder.is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        && (function.is_empty() || place.function == function)
 }
 
 fn part(name: &str) -> PathPart {
@@ -109,7 +186,7 @@ fn without_lone_root<'a>(before: &Folded<'a>, after: Folded<'a>) -> Folded<'a> {
 #[cfg(test)]
 mod tests {
     use mindprof_analyze::{Analysis, StackMetric};
-    use mindprof_model::{Category, Timeline};
+    use mindprof_model::{Category, DeviceKind, Event, Part, StringTable, Thread, Timeline};
 
     use super::*;
     use crate::side_ranges::SideRanges;
@@ -150,6 +227,36 @@ mod tests {
             "{imports:?}"
         );
         assert_eq!((imports.len(), imports[0].1), (1, 7));
+    }
+
+    #[test]
+    fn waits_of_other_threads_are_not_in_the_picture() {
+        let mut part = Part::new();
+        let name = part.strings.intern("QueueFeederThread");
+        let thread = |native, name| Thread {
+            process: 1,
+            native,
+            name,
+            device: DeviceKind::Cpu,
+        };
+        let main = part.add_thread(thread(1, StringTable::EMPTY));
+        let other = part.add_thread(thread(2, name));
+        for (thread, name, start, duration) in [
+            (main, "train.py(1): <module>", 0, 10),
+            (main, "threading.py(327): wait", 10, 5),
+            (other, "threading.py(327): wait", 0, 90),
+            (other, "data.py(3): load", 90, 7),
+        ] {
+            let name = part.strings.intern(name);
+            let call = Category::PythonFunction;
+            let event = Event::new(call, name, thread, Nanos(start), Nanos(duration));
+            part.add_event(event);
+        }
+        let analysis = Analysis::build(part.into_profile().unwrap());
+        let folded = Folded::build(&analysis, StackMetric::SelfCpuTime);
+        let pictures = Pictures::new(&folded, &Work::all());
+        assert_eq!(pictures.waited, Nanos(90));
+        assert_eq!(pictures.work.total(), Nanos(22));
     }
 
     fn drawn_program(time: &mut Timeline) {

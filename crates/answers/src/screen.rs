@@ -8,6 +8,7 @@ use mindprof_model::{Category, LossCause, Nanos};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::charges::AllCharges;
 use crate::code_paths::CodePaths;
 use crate::memory_growth::MemoryGrowth;
 use crate::own_code::OwnCode;
@@ -108,20 +109,22 @@ impl Screen {
         let own = OwnCode::of(profile.metadata(), &facts.mine);
         let steps = StepTimes::build(analysis, &own);
         let known: Vec<Step> = steps.steps.iter().map(|time| time.step).collect();
-        let top = TopOperators::build(analysis, &own);
+        let charges = AllCharges::build(analysis, work);
+        let top = TopOperators::build(analysis, &own, &charges.is_main);
         let waits: u64 = report.waits.times().iter().map(|time| time.0).sum();
-        let is_waiting = report.waits.has_workers && waits as f64 > WAITING * report.rest.0 as f64;
+        let paths = CodePaths::build(analysis, &charges.main, &own, &facts.sources);
+        let is_waiting = report.waits.has_workers && waits as f64 > WAITING * paths.total.0 as f64;
         let sampling = profile.metadata().get("mindprof_sampling");
         let sampling: Option<Value> = sampling.and_then(|text| serde_json::from_str(text).ok());
         let sampled = |key: &str| sampling.as_ref().and_then(|sampling| sampling.get(key));
         Self {
-            paths: CodePaths::of_main(analysis, work, &own, &facts.sources),
+            paths,
             elsewhere: is_waiting
-                .then(|| elsewhere(analysis, work, &own, &facts.sources))
-                .flatten(),
+                .then(|| CodePaths::build(analysis, &charges.others, &own, &facts.sources))
+                .and_then(|paths| elsewhere(&paths)),
             operators: top.operators,
             wide: top.wide,
-            growth: MemoryGrowth::find(analysis, &own, &known),
+            growth: MemoryGrowth::find(analysis, &own, &known, None),
             lost: profile.loss().count(LossCause::Budget),
             has_device: profile
                 .events()
@@ -163,6 +166,7 @@ impl Screen {
             "waited_for_data_us": microseconds(self.data_wait()),
             "steps": self.steps,
             "functions": self.paths,
+            "culprit": self.paths.culprit(),
             "elsewhere": self.elsewhere,
             "operators": self.operators,
             "float64": self.wide,
@@ -180,19 +184,14 @@ impl Screen {
     }
 }
 
-fn elsewhere(
-    analysis: &Analysis,
-    work: &Work,
-    own: &OwnCode,
-    sources: &SourceFiles,
-) -> Option<Elsewhere> {
-    let paths = CodePaths::of_others(analysis, work, own, sources);
-    let path = &paths.paths[paths.hottest()?];
+fn elsewhere(paths: &CodePaths) -> Option<Elsewhere> {
+    let culprit = paths.culprit()?;
+    let path = &paths.paths[culprit.path];
     Some(Elsewhere {
         file: path.file.clone(),
         function: path.function.clone(),
-        line: path.line,
-        own: path.own,
+        line: path.own_line,
+        own: culprit.time,
         of: paths.total,
     })
 }

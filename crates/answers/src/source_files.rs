@@ -1,6 +1,13 @@
 //! The user's own source files, as far as a launcher could read them: functions and lines.
 
+use std::collections::BTreeMap;
+
+use mindprof_model::Metadata;
 use rustc_hash::FxHashMap;
+
+/// The metadata key under which a trace of `mindprof run` lists the functions of the user's files.
+/// Sampled frames have the line that ran, so that only this tells methods of one name apart.
+pub const FUNCTIONS_KEY: &str = "mindprof_functions";
 
 /// A function of a source file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +48,35 @@ impl SourceFiles {
         Self {
             files: files.map(|file| (file.file.clone(), file)).collect(),
         }
+    }
+
+    /// Reads the functions that the metadata of a profile lists. Lines are not in it.
+    pub fn read(metadata: &Metadata) -> Self {
+        type Functions = Vec<(u32, u32, String)>;
+        let listed = metadata.get(FUNCTIONS_KEY);
+        let listed = listed.and_then(|text| serde_json::from_str(text).ok());
+        let listed: BTreeMap<String, Functions> = listed.unwrap_or_default();
+        let function = |(first, last, name)| SourceFunction { first, last, name };
+        let files = listed.into_iter().map(|(file, functions)| SourceFile {
+            file,
+            functions: functions.into_iter().map(function).collect(),
+            lines: Vec::new(),
+        });
+        Self::new(files.collect())
+    }
+
+    /// Returns the JSON that [`Self::read`] expects in the metadata.
+    ///
+    /// # Panics
+    /// Never: lists of numbers and strings are JSON.
+    pub fn functions_json(&self) -> String {
+        let files = self.files.values().map(|file| {
+            let functions = file.functions.iter();
+            let functions = functions.map(|one| (one.first, one.last, one.name.as_str()));
+            (file.file.as_str(), functions.collect::<Vec<_>>())
+        });
+        let files: BTreeMap<&str, Vec<(u32, u32, &str)>> = files.collect();
+        serde_json::to_string(&files).expect("lists of numbers and strings are JSON")
     }
 
     /// Returns the innermost function that a line is in.

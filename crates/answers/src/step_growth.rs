@@ -5,7 +5,7 @@ use mindprof_model::{Category, EventId, Nanos, Place, ScopeKind, StringId, Threa
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::functions::Called;
+use crate::called::{Called, called_name};
 use crate::own_code::OwnCode;
 use crate::questions::micros;
 use crate::steps::Step;
@@ -154,7 +154,7 @@ impl<'a> Blame<'a> {
         if event.category == Category::PythonFunction && self.places[event.name.index()].is_some() {
             return Some(event.name);
         }
-        self.by_stack[analysis.stack(id).index()]
+        self.by_stack[analysis.charged_stack(id).index()]
     }
 
     /// Returns the function whose frames grew most together, and its frame that grew most.
@@ -189,7 +189,7 @@ fn grown_operator(analysis: &Analysis, excess: &[i64]) -> Option<Called> {
     let grown = strings.iter().zip(excess).filter(|(_, time)| **time > 0);
     let (name, &time) = grown.max_by_key(|&(name, time)| (time, name))?;
     Some(Called {
-        name: name.into(),
+        name: called_name(name),
         time: Nanos(time as u64),
     })
 }

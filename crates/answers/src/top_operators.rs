@@ -2,13 +2,12 @@
 //! belongs to, and double precision where the rest of a program computes in less.
 
 use mindprof_analyze::Analysis;
-use mindprof_model::{
-    Category, DType, DeviceKind, EventId, Input, InputsIter, Nanos, Place, StringId,
-};
+use mindprof_model::{Category, DType, DeviceKind, EventId, Nanos, Place, StringId};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::functions::Called;
+use crate::called::{Called, called_name};
+use crate::input_dtypes::first_dtype;
 use crate::own_code::OwnCode;
 use crate::questions::micros;
 
@@ -83,8 +82,9 @@ struct Sum {
 }
 
 impl TopOperators {
-    /// Sums up the operators of a profile in time linear in its events and stacks.
-    pub fn build(analysis: &Analysis, own: &OwnCode) -> Self {
+    /// Sums up the operators among some events in time linear in all events and stacks. `is_part`
+    /// tells by event whether it is one of them.
+    pub(crate) fn build(analysis: &Analysis, own: &OwnCode, is_part: &[bool]) -> Self {
         let profile = analysis.profile();
         let strings = profile.strings();
         let places: Vec<Option<Place<'_>>> = strings.iter().map(|text| own.place(text)).collect();
@@ -104,13 +104,14 @@ impl TopOperators {
         for (index, event) in profile.events().iter().enumerate() {
             let id = EventId::from_index(index);
             let is_operator = event.category == Category::Operator
+                && is_part[index]
                 && analysis.device(id) == DeviceKind::Cpu
                 && analysis.is_shown(id);
             if !is_operator {
                 continue;
             }
             let time = analysis.tree().self_time(id) + analysis.device_times().own(id);
-            let frame = by_stack[analysis.stack(id).index()];
+            let frame = by_stack[analysis.charged_stack(id).index()];
             let dtype = first_dtype(profile.inputs().inputs(event.inputs));
             let sum = sums.entry(event.name).or_default();
             sum.time = sum.time + time;
@@ -135,12 +136,12 @@ impl TopOperators {
             .into_iter()
             .map(|(name, sum)| TopOperator {
                 called: Called {
-                    name: strings.text(name).into(),
+                    name: called_name(strings.text(name)),
                     time: sum.time,
                 },
                 calls: sum.calls,
                 place: largest(&sum.frames).and_then(place),
-                dtype: largest(&sum.dtypes).map(python_name),
+                dtype: largest(&sum.dtypes).map(DType::name),
             })
             .collect();
         operators.sort_by(|a, b| {
@@ -172,47 +173,6 @@ fn largest<K: Copy + Ord>(sums: &FxHashMap<K, Nanos>) -> Option<K> {
     largest.map(|(&key, _)| key)
 }
 
-fn first_dtype(inputs: InputsIter<'_>) -> Option<DType> {
-    for input in inputs {
-        match input {
-            // A tensor without dimensions is often a Python number, which is of double precision.
-            Input::Tensor { dtype, dims, .. } if !dims.is_empty() => return Some(dtype),
-            Input::TensorList(list) => return first_dtype(list),
-            Input::Tensor { .. }
-            | Input::Other
-            | Input::Int(_)
-            | Input::Float(_)
-            | Input::Bool(_)
-            | Input::IntList(_)
-            | Input::FloatList(_)
-            | Input::BoolList(_)
-            | Input::Complex { .. }
-            | Input::NumberList(_)
-            | Input::Device => {}
-        }
-    }
-    None
-}
-
 const fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
-}
-
-/// Returns the name of a dtype in Python, or its C++ name if it is a rare one.
-const fn python_name(dtype: DType) -> &'static str {
-    match dtype {
-        DType::U8 => "uint8",
-        DType::I8 => "int8",
-        DType::I16 => "int16",
-        DType::I32 => "int32",
-        DType::I64 => "int64",
-        DType::F16 => "float16",
-        DType::BF16 => "bfloat16",
-        DType::F32 => "float32",
-        DType::F64 => "float64",
-        DType::C64 => "complex64",
-        DType::C128 => "complex128",
-        DType::Bool => "bool",
-        _ => dtype.cpp_name(),
-    }
 }

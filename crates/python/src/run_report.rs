@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use mindprof_analyze::{Cut, Folded, PATH_LEVELS, SLIM_KEY, StackMetric, slim};
 use mindprof_answers::{
-    Compiled, OwnCode, Pictures, RUN_KEY, RunMarks, RunReport as Report, Screen as Contents,
-    ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Span, Work, WorkersStart,
-    last_window,
+    Compiled, FUNCTIONS_KEY, OwnCode, Pictures, RUN_KEY, RunMarks, RunReport as Report,
+    Screen as Contents, ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Span,
+    Work, WorkersStart, last_window,
 };
 use mindprof_formats::write_folded_paths;
 use mindprof_model::{Nanos, Place};
-use mindprof_report::{RunOptions, ScreenEnd, draw_flamegraph, run_facts, run_hints, screen_text};
+use mindprof_report::{
+    FlameGraph, RunOptions, ScreenEnd, draw_flamegraph, run_facts, run_hints, screen_text,
+};
 use mindprof_trace::{slim_metadata, write_file};
 use pyo3::prelude::*;
 
@@ -164,6 +166,12 @@ impl RunScreen {
     fn json(&self) -> String {
         self.contents.json()
     }
+
+    /// Returns the metadata that tells readers of the trace the functions of the user's files: its
+    /// key and its JSON.
+    fn metadata(&self) -> (&'static str, String) {
+        (FUNCTIONS_KEY, self.contents.facts.sources.functions_json())
+    }
 }
 
 /// The conclusions from one window of a run, which the launcher prints.
@@ -289,9 +297,15 @@ impl RunReport {
         py.enter(|| {
             let metric = StackMetric::SelfCpuTime;
             let folded = Folded::build(&self.analyzed.analysis, metric);
-            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
             let profile = self.analyzed.analysis.profile();
-            write_file(&path, |out| draw_flamegraph(&work, profile, metric, out))
+            let picture = FlameGraph {
+                metric,
+                waited: pictures.waited,
+            };
+            write_file(&path, |out| {
+                draw_flamegraph(&pictures.work, profile, picture, out)
+            })
         })
     }
 

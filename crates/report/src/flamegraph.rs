@@ -3,6 +3,7 @@
 //! The picture is drawn by `inferno` from the folded paths of a profile. Colours tell Python code,
 //! named ranges and operators apart.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use mindprof_model::{Category, Nanos, Profile, StringId, StringTable};
 use mindprof_trace::write_file;
 
 use crate::error::Result;
+use crate::steps::short_time;
 use crate::visible::visible;
 
 /// The number of levels to draw, which is also the number that folded stacks have.
@@ -26,12 +28,21 @@ const PARTS: u64 = 10_000;
 /// # Errors
 /// Fails if the profile has no events with self time, or if `out` cannot be written to.
 pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Write) -> Result<()> {
-    draw_flamegraph(
-        &Folded::build(analysis, metric),
-        analysis.profile(),
+    let folded = Folded::build(analysis, metric);
+    let picture = FlameGraph {
         metric,
-        out,
-    )
+        ..FlameGraph::default()
+    };
+    draw_flamegraph(&folded, analysis.profile(), picture, out)
+}
+
+/// The contents of a flame graph, which its title and its subtitle report.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlameGraph {
+    /// The metric that gives frames their width.
+    pub metric: StackMetric,
+    /// The time of waiting threads that is not in the picture.
+    pub waited: Nanos,
 }
 
 /// Writes a flame graph of paths that are folded already. They must be of `profile`.
@@ -41,7 +52,7 @@ pub fn write_flamegraph(analysis: &Analysis, metric: StackMetric, out: impl Writ
 pub fn draw_flamegraph(
     folded: &Folded<'_>,
     profile: &Profile,
-    metric: StackMetric,
+    picture: FlameGraph,
     out: impl Write,
 ) -> Result<()> {
     let depth = folded.depth();
@@ -55,14 +66,22 @@ pub fn draw_flamegraph(
         return Err(mindprof_formats::Error::NothingSpent.into());
     }
     let mut options = Options::default();
-    options.title = match metric {
+    options.title = match picture.metric {
         StackMetric::SelfCpuTime => "CPU time".into(),
         StackMetric::SelfDeviceTime => "Device time".into(),
     };
-    options.subtitle = Some(match depth {
-        0..=LEVELS => COLOURS.into(),
-        _ => format!("{COLOURS}; first {LEVELS} of {depth} levels, including the time below them"),
-    });
+    let mut subtitle = COLOURS.to_owned();
+    if depth > LEVELS {
+        let _ = write!(
+            subtitle,
+            "; first {LEVELS} of {depth} levels, including the time below them"
+        );
+    }
+    if picture.waited > Nanos::ZERO {
+        let waited = short_time(picture.waited);
+        let _ = write!(subtitle, "; without {waited} that other threads waited");
+    }
+    options.subtitle = Some(subtitle);
     options.colors = Palette::Multi(MultiPalette::Java);
     options.count_name = "us".into();
     // Lines are weighted in nanoseconds, which are whole numbers; the picture shows microseconds.
@@ -201,6 +220,20 @@ mod tests {
             letter => letter >= ' ' && !matches!(letter, '\u{fffe}' | '\u{ffff}'),
         };
         assert!(picture.chars().all(is_xml));
+    }
+
+    #[test]
+    fn the_picture_says_which_waits_it_leaves_out() {
+        let analysis = Analysis::build(Timeline::draw(|time| time.op("aten::mm", 3_000)));
+        let folded = Folded::build(&analysis, StackMetric::SelfCpuTime);
+        let picture = FlameGraph {
+            waited: Nanos(1_500_000),
+            ..FlameGraph::default()
+        };
+        let mut out = Vec::new();
+        draw_flamegraph(&folded, analysis.profile(), picture, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains("; without 1.50 ms that other threads waited"));
     }
 
     fn deep(time: &mut Timeline, depth: usize) {

@@ -312,7 +312,7 @@ pub(crate) fn short_place(place: &str, limit: usize) -> String {
 }
 
 /// Shortens a dotted name by its first parts, which say least, then at its end.
-fn short_name(name: &str, limit: usize) -> String {
+pub(crate) fn short_name(name: &str, limit: usize) -> String {
     let mut text = name;
     while characters(text) > limit {
         let Some((_, rest)) = text.split_once('.') else {

@@ -29,7 +29,6 @@
 //! ```
 
 mod annotated;
-mod called;
 mod diff;
 mod error;
 mod flamegraph;
@@ -48,7 +47,7 @@ mod visible;
 pub use annotated::annotated_text;
 pub use diff::{DiffLayout, diff_text, label_header};
 pub use error::{Error, Result};
-pub use flamegraph::{draw_flamegraph, write_flamegraph, write_flamegraph_file};
+pub use flamegraph::{FlameGraph, draw_flamegraph, write_flamegraph, write_flamegraph_file};
 pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};

@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{CodePath, CodePaths, CodePlace, Compiled, Screen, TopOperator};
+use mindprof_answers::{
+    CodePath, CodePaths, CodePlace, Compiled, Culprit, Screen, TopOperator, WideFloats,
+};
 use mindprof_formats::counted;
-use mindprof_model::{Nanos, Place};
+use mindprof_model::Nanos;
 
-use crate::called::called_text;
+use crate::functions::short_name;
 use crate::grid::{Align, characters, cut, dense_grid, push_wrapped};
 use crate::number::memory_text;
 use crate::run::imports_text;
@@ -28,15 +30,19 @@ const FEWER_OPERATORS: usize = 3;
 const FACTS: usize = 5;
 
 /// The least share of the time, in percent, that a function, an operator or a fact needs to be
-/// mentioned, and the share from which on a fact is the verdict.
+/// mentioned, the share from which on a fact is the verdict, and the one that is nearly all.
 const LEAST: u64 = 2;
 const FACT: u64 = 5;
 const VERDICT: u64 = 30;
+const NEARLY_ALL: u64 = 98;
 
 /// A function that takes more than this share of the time in total, and less than the other by
 /// itself, only passes on: it tells nothing.
 const PASSED_ON: u64 = 95;
 const PASSING: u64 = 5;
+
+/// The number of operators from which on they are many.
+const MANY: u64 = 100;
 
 /// The largest widths of what a function mostly calls, and of the name of an operator.
 const MOSTLY: usize = 24;
@@ -139,25 +145,32 @@ fn verdict(screen: &Screen) -> String {
         .first()
         .filter(|_| is_compiling(screen))
     {
-        let share = percent(screen.compile_time(), rest);
+        let share = share_text(screen.compile_time(), rest);
         return format!(
             "{share} of the time is compilation: {}",
             compiled_text(compiled)
         );
     }
     if let Some(worker) = &screen.elsewhere {
-        let share = percent(screen.data_wait(), rest);
+        let share = percent(screen.data_wait(), screen.paths.total);
         return format!(
             "{share} of the time the loop waits for its data loader workers, which spend most of \
              theirs in {} ({}:{})",
             worker.function, worker.file, worker.line
         );
     }
-    let Some(index) = screen.paths.hottest() else {
+    if let Some(wide) = wide_verdict(screen) {
+        let share = percent(wide.time, screen.paths.total);
+        return format!(
+            "{share} of the time is spent in float64 operators, {}",
+            wide_places(screen, wide)
+        );
+    }
+    let Some(culprit) = screen.paths.culprit() else {
         return match screen.operators.first() {
             Some(operator) => format!(
                 "{} is the operator with the most time: {} in {}",
-                called_text(&operator.called.name),
+                visible(&operator.called.name),
                 short_time(operator.called.time),
                 counted(operator.calls, "call")
             ),
@@ -167,23 +180,128 @@ fn verdict(screen: &Screen) -> String {
             ),
         };
     };
-    let path = &screen.paths.paths[index];
-    let share = percent(path.own, screen.paths.total);
-    let mut text = format!("{share} of the time is spent in {}", place_text(path));
-    let mostly = match &path.mostly {
-        Some(called) => format!("mostly in {}", callee_text(&called.name)),
-        None if path.operators.0 * 2 >= path.own.0 => "spread over many operators".into(),
-        None => "mostly in its own Python code".into(),
-    };
-    let _ = write!(text, ", {mostly}");
-    let caller = screen
-        .paths
-        .caller(index)
-        .map(|caller| &screen.paths.paths[caller]);
-    if let Some(caller) = caller.filter(|caller| !is_passing_on(caller, screen.paths.total)) {
-        let _ = write!(text, ", called by {}", place_text(caller));
+    culprit_text(screen, &culprit)
+}
+
+/// Returns the sentence about the function to change first.
+fn culprit_text(screen: &Screen, culprit: &Culprit) -> String {
+    let paths = &screen.paths;
+    let share = percent(culprit.time, paths.total);
+    let path = &paths.paths[culprit.path];
+    let mut text = format!(
+        "{share} of the time is spent in {}",
+        place_text(path, culprit_line(path, culprit))
+    );
+    if let Some(through) = culprit.through.map(|through| &paths.paths[through]) {
+        let inside = place_text(through, through.own_line);
+        let _ = write!(text, ", nearly all of it in its calls of {inside}");
+    } else {
+        let _ = write!(
+            text,
+            ", {}",
+            work_text(paths, culprit, screen.steps.steps.len())
+        );
+        if let Some(callers) = callers_text(paths, culprit) {
+            let _ = write!(text, ", called by {callers}");
+        }
+    }
+    if let Some(larger) = culprit.larger.map(|larger| &paths.paths[larger]) {
+        let share = percent(larger.own, paths.total);
+        let place = place_text(larger, larger.own_line);
+        let _ = write!(text, "; {share} is spent in {place}");
+        if let Some(called) = &larger.mostly {
+            let _ = write!(text, ", mostly in {}", visible(&called.name));
+        }
     }
     text
+}
+
+/// Returns the line that a sentence about a function names: the one with most of the time that the
+/// sentence is about.
+const fn culprit_line(path: &CodePath, culprit: &Culprit) -> u32 {
+    if culprit.through.is_some() {
+        path.line
+    } else {
+        path.own_line
+    }
+}
+
+/// Returns what the own time of a function is spent on. `steps` is the number of steps.
+fn work_text(paths: &CodePaths, culprit: &Culprit, steps: usize) -> String {
+    let all = || culprit.paths.iter().map(|&path| &paths.paths[path]);
+    let is_operators = all().map(|path| path.operators.0).sum::<u64>() * 2 >= culprit.time.0;
+    let calls = all().map(|path| path.operator_calls).sum();
+    let many = many_text(calls, steps);
+    match (&paths.paths[culprit.path].mostly, many) {
+        (Some(called), Some(many)) if is_operators => {
+            format!("mostly in {}: {many}", visible(&called.name))
+        }
+        (Some(called), _) => format!("mostly in {}", visible(&called.name)),
+        (None, Some(many)) if is_operators => format!("in {many}"),
+        (None, None) if is_operators => "spread over many operators".into(),
+        (None, Some(many)) => format!("in its own Python code and {many}"),
+        (None, None) => "mostly in its own Python code".into(),
+    }
+}
+
+/// Returns the number of operators if a function calls strikingly many: in each step if there are
+/// steps. Two digits are enough.
+fn many_text(calls: u64, steps: usize) -> Option<String> {
+    let each = calls / steps.max(1) as u64;
+    if each < MANY {
+        return None;
+    }
+    let place = 10_u64.pow(each.ilog10() - 1);
+    let rounded = (each + place / 2) / place * place;
+    Some(match steps {
+        0 => format!("about {rounded} operators"),
+        _ => format!("about {rounded} operators in each step"),
+    })
+}
+
+/// Returns the functions that call the culprit, unless they only pass on.
+fn callers_text(paths: &CodePaths, culprit: &Culprit) -> Option<String> {
+    let mut callers: Vec<String> = Vec::new();
+    for &path in &culprit.paths {
+        let Some(index) = paths.caller(path) else {
+            continue;
+        };
+        let caller = &paths.paths[index];
+        let is_told = Some(index) == culprit.larger;
+        if is_told || is_passing_on(caller, paths.total) {
+            continue;
+        }
+        let line = paths.paths[path].called_at.unwrap_or(caller.line);
+        let text = place_text(caller, line);
+        if !callers.contains(&text) {
+            callers.push(text);
+        }
+    }
+    match callers.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        [one, other] => Some(format!("{one} and {other}")),
+        [one, others @ ..] => Some(format!("{one} and {} others", others.len())),
+    }
+}
+
+/// Returns double precision if so much of the time goes to it that it is the verdict.
+fn wide_verdict(screen: &Screen) -> Option<&WideFloats> {
+    let wide = screen.wide.as_ref()?;
+    let is_much = is_share(wide.time, screen.paths.total, VERDICT);
+    (is_much && wide.first.is_some()).then_some(wide)
+}
+
+/// Returns where a program computes in double precision.
+fn wide_places(screen: &Screen, wide: &WideFloats) -> String {
+    let first = wide.first.as_ref();
+    let most = wide.most.as_ref().filter(|place| Some(*place) != first);
+    let named = |what: &str, place: &CodePlace| format!("{what} in {}", named_place(screen, place));
+    let places = [
+        first.map(|place| named("first", place)),
+        most.map(|place| named("most", place)),
+    ];
+    places.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the source of the line that the verdict names.
@@ -193,9 +311,12 @@ fn code_line(screen: &Screen) -> Option<String> {
     }
     let (file, line) = if let Some(worker) = &screen.elsewhere {
         (&worker.file, worker.line)
+    } else if let Some(first) = wide_verdict(screen).and_then(|wide| wide.first.as_ref()) {
+        (&first.file, first.line)
     } else {
-        let path = &screen.paths.paths[screen.paths.hottest()?];
-        (&path.file, path.line)
+        let culprit = screen.paths.culprit()?;
+        let path = &screen.paths.paths[culprit.path];
+        (&path.file, culprit_line(path, &culprit))
     };
     let text = screen.facts.sources.line(file, line)?;
     Some(format!("  {line} | {}", visible(text)))
@@ -255,20 +376,13 @@ fn facts(screen: &Screen) -> Vec<String> {
             counted(growth.steps as u64, "step")
         ));
     }
-    if let Some(wide) = &screen.wide {
+    if let Some(wide) = screen.wide.as_ref() {
         let mut text = format!(
             "float64 beside float32: {} of the time of operators on floats",
             percent(wide.time, wide.of)
         );
-        if let Some(place) = &wide.first {
-            let _ = write!(text, ", first in {}", named_place(screen, place));
-        }
-        if let Some(place) = wide
-            .most
-            .as_ref()
-            .filter(|place| Some(*place) != wide.first.as_ref())
-        {
-            let _ = write!(text, ", most in {}", named_place(screen, place));
+        if wide_verdict(screen).is_none() && wide.first.is_some() {
+            let _ = write!(text, ", {}", wide_places(screen, wide));
         }
         facts.push(text);
     }
@@ -376,6 +490,15 @@ fn is_share(part: Nanos, whole: Nanos, least: u64) -> bool {
     part > Nanos::ZERO && part.0 * 100 >= whole.0 * least
 }
 
+/// Returns a share of a time that others measured, which may have begun earlier and ended later.
+fn share_text(part: Nanos, whole: Nanos) -> String {
+    if is_share(part, whole, NEARLY_ALL) {
+        "nearly all".into()
+    } else {
+        percent(part, whole)
+    }
+}
+
 fn is_passing_on(path: &CodePath, total: Nanos) -> bool {
     is_share(path.total, total, PASSED_ON) && !is_share(path.own, total, PASSING)
 }
@@ -403,7 +526,7 @@ fn function_rows(paths: &CodePaths, limit: usize) -> Vec<Vec<String>> {
             .as_ref()
             .filter(|_| is_share(path.own, total, LEAST));
         called.map_or_else(String::new, |called| {
-            cut(&callee_text(&called.name), Some(MOSTLY))
+            short_name(&visible(&called.name), MOSTLY)
         })
     };
     let widest = paths
@@ -446,7 +569,7 @@ fn operator_rows(screen: &Screen) -> Vec<Vec<String>> {
     let operators: Vec<&TopOperator> = operators
         .filter(|one| is_share(one.called.time, total, LEAST))
         .collect();
-    let name = |one: &TopOperator| cut(&called_text(&one.called.name), Some(NAME));
+    let name = |one: &TopOperator| cut(&visible(&one.called.name), Some(NAME));
     let widest = operators.iter().map(|one| characters(&name(one))).max();
     let room = WIDTH - 28 - widest.unwrap_or(0).max(8);
     let row = |operator: &&TopOperator| {
@@ -464,8 +587,8 @@ fn operator_rows(screen: &Screen) -> Vec<Vec<String>> {
     operators.iter().map(row).collect()
 }
 
-fn place_text(path: &CodePath) -> String {
-    format!("{} ({}:{})", path.function, path.file, path.line)
+fn place_text(path: &CodePath, line: u32) -> String {
+    format!("{} ({}:{line})", path.function, path.file)
 }
 
 /// Returns a place with the name of its function.
@@ -506,26 +629,6 @@ fn fitted(function: &str, file: &str, line: u32, limit: usize) -> String {
         format!("{} (...{rest}", cut(function, Some(12)))
     };
     visible(&text).into_owned()
-}
-
-/// Returns the name of an operator, of a library's function or of a module, without its path:
-/// `adam.step` for `torch/optim/adam.py(147): step`.
-fn callee_text(name: &str) -> String {
-    if let Some(module) = name.strip_prefix("nn.Module: ") {
-        let base = module
-            .rsplit_once('_')
-            .filter(|(_, number)| number.parse::<u32>().is_ok());
-        return base.map_or(module, |(base, _)| base).into();
-    }
-    let Some(place) = Place::parse(name) else {
-        return visible(&called_text(name)).into_owned();
-    };
-    let file = place.file.rsplit('/').next().unwrap_or(place.file);
-    let module = file.strip_suffix(".py").unwrap_or(file);
-    match module {
-        "__init__" => place.function.into(),
-        _ => format!("{module}.{}", place.function),
-    }
 }
 
 #[cfg(test)]

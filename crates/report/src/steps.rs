@@ -7,8 +7,8 @@ use mindprof_answers::{SlowStep, StepClass, StepSplit, StepTimes};
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
-use crate::called::called_text;
 use crate::grid::{Align, grid, push_line, push_wrapped};
+use crate::visible::visible;
 
 /// The layout of a list of steps.
 #[derive(Clone, Copy, Debug)]
@@ -96,7 +96,7 @@ pub(crate) fn slow_text(slow: &SlowStep, has_python: bool) -> String {
     }
     let operator = slow.growth.operator.as_ref();
     if let Some(operator) = operator.filter(|operator| operator.time.0 * 2 >= slow.excess.0) {
-        let _ = write!(text, ", {}", called_text(&operator.name));
+        let _ = write!(text, ", {}", visible(&operator.name));
     }
     text
 }

@@ -63,6 +63,7 @@ class Results:
         prof.recorded_steps = ()
         prof.add_metadata_json(*report.metadata())
         screen = report.screen(self._facts(report))
+        prof.add_metadata_json(*screen.metadata())
         written = []
         for name, write in self._files(prof, report, screen):
             path = self.folder / name.format(end)

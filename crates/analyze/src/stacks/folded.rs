@@ -235,6 +235,21 @@ impl<'a> Folded<'a> {
         (work, separate)
     }
 
+    /// Takes out the weight of the paths, outermost name first, that `is_left_out` holds for, and
+    /// returns how much that was.
+    #[must_use]
+    pub fn without(mut self, is_left_out: impl Fn(&[StringId]) -> bool) -> (Self, Nanos) {
+        let paths: Vec<(StackId, Nanos)> = self.iter().collect();
+        let mut left_out = Nanos::ZERO;
+        for (path, weight) in paths {
+            if is_left_out(&self.frames(path)) {
+                left_out = left_out + weight;
+                self.weights[path.index()] = Nanos::ZERO;
+            }
+        }
+        (self, left_out)
+    }
+
     /// Returns the number of names of each path.
     fn depths(&self) -> Vec<usize> {
         let mut depths = vec![0];

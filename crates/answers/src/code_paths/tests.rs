@@ -1,7 +1,9 @@
 use mindprof_model::{Category, DeviceKind, Event, Part, StackId, StringTable, Thread, ThreadId};
 
 use super::*;
+use crate::charges::AllCharges;
 use crate::source_files::{SourceFile, SourceFunction};
+use crate::work::Work;
 
 fn part() -> (Part, ThreadId) {
     let mut part = Part::new();
@@ -28,7 +30,8 @@ fn operator(part: &mut Part, thread: ThreadId, name: &str, start: u64, frames: &
 
 fn paths(part: Part, sources: &SourceFiles) -> CodePaths {
     let analysis = Analysis::build(part.into_profile().unwrap());
-    CodePaths::of_main(&analysis, &Work::all(), &OwnCode::default(), sources)
+    let charges = AllCharges::build(&analysis, &Work::all());
+    CodePaths::build(&analysis, &charges.main, &OwnCode::default(), sources)
 }
 
 fn shown(paths: &CodePaths) -> Vec<(usize, &str, u32, u64, u64)> {
@@ -75,8 +78,15 @@ fn a_function_is_a_path_for_each_caller() {
         (1, "forward", 5, 10, 10),
     ];
     assert_eq!(shown(&paths), expected);
-    assert_eq!((paths.hottest(), paths.caller(2)), (Some(2), Some(1)));
-    assert_eq!(paths.paths[2].mostly.as_ref().unwrap().name, "aten::addmm");
+    assert_eq!(paths.caller(2), Some(1));
+    assert_eq!(
+        (paths.paths[2].own_line, paths.paths[2].called_at),
+        (5, Some(12))
+    );
+    assert_eq!(
+        paths.paths[2].mostly.as_ref().unwrap().name,
+        "nn.modules.linear.forward"
+    );
 }
 
 #[test]

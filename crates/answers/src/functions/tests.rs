@@ -355,6 +355,42 @@ fn switching_a_profiler_is_no_cost_of_the_program() {
 }
 
 #[test]
+fn the_end_of_workers_is_no_cost_of_a_program_that_is_run() {
+    let drawn = || {
+        let mut time = Drawing::new();
+        let end = "torch/utils/data/dataloader.py(1656): _shutdown_workers";
+        time.call("train.py(2): main", &[], (0, 100));
+        time.call(end, &["train.py(9): main"], (10, 70));
+        time.part.into_profile().expect("ids are in range")
+    };
+    let costs = |work: &Work| {
+        let analysis = Analysis::build(drawn());
+        let found = Functions::build(&analysis, work, &OwnCode::default());
+        (found.total.cpu, found.functions[0].own.cpu)
+    };
+    assert_eq!(costs(&Work::all()), (Nanos(100), Nanos(100)));
+    let run = Work::without(crate::side_ranges::SideRanges::default());
+    assert_eq!(costs(&run), (Nanos(40), Nanos(40)));
+}
+
+#[test]
+fn listed_functions_tell_methods_of_one_name_apart() {
+    let mut time = Drawing::new();
+    let listed = r#"{"train.py":[[2,5,"Block.forward"],[8,20,"Net.forward"]]}"#;
+    time.part
+        .metadata
+        .set(crate::source_files::FUNCTIONS_KEY, listed);
+    let net = "train.py(9): forward";
+    time.op("aten::mm", &[net, "train.py(4): forward"], (0, 60));
+    time.op("aten::add", &[net], (60, 70));
+    time.op("aten::mul", &[net, "train.py(9): <listcomp>"], (70, 80));
+    assert_eq!(
+        costs(&time.functions().functions),
+        [("Block.forward", 60, 60), ("Net.forward", 20, 80)]
+    );
+}
+
+#[test]
 fn files_are_named_by_the_end_of_their_paths() {
     assert!(is_file("src/train.py", "train.py") && is_file("train.py", "/home/me/train.py"));
     assert!(!is_file("src/pretrain.py", "train.py"));

@@ -82,11 +82,11 @@ pub(crate) struct ModulesArgs {
 
 /// Which code is the user's own.
 #[derive(Debug, clap::Args)]
-struct Code {
+pub(crate) struct Code {
     /// Take files whose path contains TEXT as your code, instead of all that are not in a library;
     /// may be repeated.
     #[arg(long, value_name = "TEXT")]
-    mine: Vec<String>,
+    pub(crate) mine: Vec<String>,
 }
 
 /// The options of all three commands: the trace and the layout of rows.

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
+use mindprof_answers::{MemoryGrowth, OwnCode, Step, StepTimes};
 use mindprof_formats::{
     memory_device, memory_device_name, memory_place_name, memory_summary_json,
     write_memory_timeline, write_memory_timeline_raw,
 };
 use mindprof_report::{memory_summary, write_memory_timeline_html};
 
+use crate::commands::functions::Code;
 use crate::failure::{Outcome, advised};
 use crate::form::{Choice, Form, choose, listed, values};
 use crate::input::ReadLimits;
@@ -89,6 +91,9 @@ pub(crate) struct MemoryArgs {
     to: Option<String>,
 
     #[command(flatten)]
+    code: Code,
+
+    #[command(flatten)]
     selected: Selected,
 
     #[command(flatten)]
@@ -115,14 +120,25 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
     if let Some((out, choice)) = out.zip(choice) {
         write(&analysis, places[0], &out, choice)?;
         tell_others(&analysis, &places[1..]);
-    } else if args.json {
+        return Ok(Outcome::Fine);
+    }
+    let own = OwnCode::of(analysis.profile().metadata(), &args.code.mine);
+    let steps = StepTimes::build(&analysis, &own).steps;
+    let steps: Vec<Step> = steps.into_iter().map(|time| time.step).collect();
+    let growth = |place| MemoryGrowth::find(&analysis, &own, &steps, Some(place));
+    if args.json {
         let summaries = places.iter();
-        let summaries = summaries.map(|&place| memory_summary_json(&analysis, place));
-        let summaries: Vec<serde_json::Value> = summaries.collect();
+        let summaries = summaries.map(|&place| {
+            let mut summary = memory_summary_json(&analysis, place);
+            summary["growth"] = serde_json::to_value(growth(place))?;
+            Ok(summary)
+        });
+        let summaries = summaries.collect::<serde_json::Result<Vec<serde_json::Value>>>()?;
         print_line(&serde_json::to_string_pretty(&summaries)?)?;
     } else {
         let summaries = places.iter();
-        let summaries = summaries.map(|&place| memory_summary(&analysis, place));
+        let summaries =
+            summaries.map(|&place| memory_summary(&analysis, place, &own, growth(place).as_ref()));
         let summaries: Vec<String> = summaries.collect();
         print(&summaries.join("\n"))?;
     }

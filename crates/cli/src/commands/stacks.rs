@@ -11,7 +11,8 @@ use mindprof_formats::{
     Error, FoldedLines, Format, NO_STACKS, Result, STACK_METRICS, cut_levels, paths_json,
     stack_metric, write_folded_paths, write_speedscope,
 };
-use mindprof_report::{Error as ReportError, draw_flamegraph};
+use mindprof_model::Nanos;
+use mindprof_report::{Error as ReportError, FlameGraph, draw_flamegraph};
 
 use crate::failure::Outcome;
 use crate::form::{Choice, Form, choose, listed, values};
@@ -158,8 +159,12 @@ fn write(
         },
         Stacks::Picture => {
             let folded = Folded::build(analysis, args.metric);
-            let folded = pictured(args, analysis, &folded);
-            draw_flamegraph(&folded, analysis.profile(), args.metric, file)?;
+            let (folded, waited) = pictured(args, analysis, &folded);
+            let picture = FlameGraph {
+                metric: args.metric,
+                waited,
+            };
+            draw_flamegraph(&folded, analysis.profile(), picture, file)?;
             Ok("a flame graph".into())
         }
         Stacks::Speedscope => match analysis.profile().events().len() as u64 {
@@ -182,7 +187,7 @@ fn write_stacks(args: &StacksArgs, analysis: &Analysis, out: impl Write) -> Resu
     } else {
         Folded::build(analysis, args.metric)
     };
-    let written = write_folded_paths(&pictured(args, analysis, &folded), out)?;
+    let written = write_folded_paths(&pictured(args, analysis, &folded).0, out)?;
     if written.lines > 0 && !has_stacks && !args.scopes {
         warn(args, NO_STACKS);
     }
@@ -192,13 +197,18 @@ fn write_stacks(args: &StacksArgs, analysis: &Analysis, out: impl Write) -> Resu
     Ok(written)
 }
 
-/// Returns the paths of a run's work, or of its imports if these are asked for.
-fn pictured<'a>(args: &StacksArgs, analysis: &Analysis, folded: &Folded<'a>) -> Folded<'a> {
+/// Returns the paths of a run's work, or of its imports if these are asked for, and the time of
+/// waiting threads that is left out.
+fn pictured<'a>(
+    args: &StacksArgs,
+    analysis: &Analysis,
+    folded: &Folded<'a>,
+) -> (Folded<'a>, Nanos) {
     let pictures = Pictures::new(folded, &Work::of(analysis));
     if args.imports {
-        pictures.imports
+        (pictures.imports, Nanos::ZERO)
     } else {
-        pictures.work
+        (pictures.work, pictures.waited)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of the page and the text of the memory timeline.
 
 use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
+use mindprof_answers::{CodePlace, GrownLine, MemoryGrowth, OwnCode};
 use mindprof_model::{
     DeviceKind, MemoryRecord, Nanos, Part, StackId, StringTable, Thread, ThreadId,
 };
@@ -123,12 +124,42 @@ fn a_long_timeline_is_thinned_without_losing_its_peak() {
 }
 
 #[test]
+fn the_summary_says_by_how_much_memory_grows_and_where() {
+    let growth = MemoryGrowth {
+        bytes_per_step: 4096,
+        steps: 9,
+        place: None,
+        lines: vec![GrownLine {
+            place: CodePlace {
+                file: "train.py".into(),
+                line: 7,
+                function: "remember".into(),
+            },
+            bytes_per_step: 3072,
+        }],
+        operator: None,
+    };
+    let text = memory_summary(&analysis(RECORDS), HOST, &OwnCode::default(), Some(&growth));
+    contains_in_order(
+        &text,
+        &[
+            "grows by 4.00 KB in each of 9 steps, allocated in:",
+            "     3.00 KB  train.py(7): remember",
+        ],
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_summary_says_peak_end_and_holders() {
     let analysis = analysis(RECORDS);
     contains_in_order(
-        &memory_summary(&analysis, HOST),
+        &memory_summary(&analysis, HOST, &OwnCode::default(), None),
         &[
-            "device cpu: peak at least 28 B, 0.002 ms into the window; at least 4 B at the end",
+            "device cpu: peak at least 28 B, 0.002 ms into the window; at least 4 B at the\nend",
             "not known                  28 B          4 B",
             "16 B  not known        before the window (1 block)",
             "12 B  not known        outside of operators (2 blocks)",

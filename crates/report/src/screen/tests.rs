@@ -135,6 +135,15 @@ fn compilation_is_the_verdict_where_it_takes_most_of_the_time() {
 }
 
 #[test]
+fn striking_numbers_of_operators_have_two_digits() {
+    assert_eq!(many_text(99, 0), None);
+    assert_eq!(many_text(36_326, 0).unwrap(), "about 36000 operators");
+    let each = many_text(36_326, 49).unwrap();
+    assert_eq!(each, "about 740 operators in each step");
+    assert_eq!(many_text(4_000, 49), None);
+}
+
+#[test]
 fn many_facts_keep_within_the_screen() {
     let facts = ScreenFacts {
         collections: (9, Nanos(10_000_000)),
