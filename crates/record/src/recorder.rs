@@ -15,7 +15,7 @@ use crate::clock::ticks;
 use crate::gate::{self, Gate, Wanted};
 use crate::lost::{EarlyLoss, LossByKind, LossFilter};
 use crate::name::NameLease;
-use crate::options::{Calls, Options};
+use crate::options::{Calls, Keep, Options};
 use crate::registry::registry;
 use crate::samples::{self, SampleCapture, samples};
 
@@ -63,6 +63,8 @@ pub(crate) struct Window {
 pub(crate) struct ClosedWindow {
     /// The time at which the window closed, in ticks.
     pub(crate) end: u64,
+    /// The time from which all records are kept, in ticks.
+    pub(crate) first_kept: u64,
     /// The pauses of the window, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
     /// The records of every thread.
@@ -143,7 +145,7 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
     closed.end_pause(end, &recorder.losses());
     recorder.set_gate();
     let mut registry = registry();
-    let threads = registry
+    let threads: Vec<_> = registry
         .of_epoch(recorder.epoch)
         .map(|buffer| {
             ThreadCapture::take(buffer, |counted, early| {
@@ -151,9 +153,11 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
             })
         })
         .collect();
+    let ends = threads.iter().map(|thread| thread.forgotten.until);
+    let first_kept = ends.max().map_or(0, |end| end + 1);
     let names = recorder.names.clone();
     let samples = (closed.options.calls == Calls::Sampled)
-        .then(|| samples().within(recorder.epoch, &(window.start..end)));
+        .then(|| samples().within(recorder.epoch, &(first_kept.max(window.start)..end)));
     if recorder.windows.is_empty() {
         samples::samples().clear();
         registry.release();
@@ -161,6 +165,7 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
     }
     ClosedWindow {
         end,
+        first_kept,
         pauses: closed.pauses,
         threads,
         samples,
@@ -237,13 +242,24 @@ impl Recorder {
         Losses(losses.collect())
     }
 
+    /// Returns the time from which windows need all records: the start of the first one that keeps
+    /// its first events.
+    fn first_needed(&self) -> u64 {
+        let windows = self.windows.iter();
+        let keeping = windows.filter(|window| window.options.keep == Keep::First);
+        keeping.map(|window| window.start).min().unwrap_or(u64::MAX)
+    }
+
     fn set_gate(&self) {
         let options = || self.windows.iter().map(|window| window.options);
         let Some(budget) = options().map(|options| options.budget_bytes).max() else {
             Gate::close();
             return;
         };
+        let keeps_last = options().any(|options| options.keep == Keep::Last);
         budget::set_limit(budget);
+        budget::set_shared(keeps_last);
+        gate::set_recycle_before(if keeps_last { self.first_needed() } else { 0 });
         let wanted = Wanted {
             scopes: self
                 .windows
