@@ -1,10 +1,11 @@
 """Measures the cost of `mindprof run` beside other profilers and none.
 
-    python benchmarks/run_cost.py [--rounds N] [PROGRAM...]
+    python benchmarks/run_cost.py [--rounds N] [--shares] [PROGRAM...]
 
 Each program runs as a process of its own under each tool, one after the other, N rounds long; the
 table shows the median of the whole wall time, imports included, and its ratio to the median
-without a profiler. Tools that are not installed are left out: py-spy and pyinstrument. Needs torch.
+without a profiler. With `--shares`, each runs once, and the table shows the shares of the program's
+functions instead. Tools that are not installed are left out: py-spy and pyinstrument. Needs torch.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from run_shares import of_mindprof, of_py_spy, of_pyinstrument, print_shares
 
 PROGRAMS = {
     # Operators of a few microseconds: 1,504 parameters, one by one.
@@ -58,6 +61,39 @@ def train(steps):
         evaluate(net, x)
 
 train(60)
+""",
+    # Functions of the program with known shares, between operators of all sizes.
+    "functions": """
+import torch
+torch.set_num_threads(1)
+
+def tokenize(text):
+    return [ord(letter) * 31 % 1000 for letter in text]
+
+def batch(texts):
+    return torch.stack([torch.tensor(tokenize(text)) for text in texts])
+
+def forward(net, x):
+    return net(torch.nn.functional.one_hot(x, 1000).float().mean(1))
+
+def metrics(y):
+    rows = y.softmax(1)
+    return [row.argmax().item() for row in rows]
+
+def train(steps):
+    net = torch.nn.Sequential(
+        torch.nn.Linear(1000, 1000), torch.nn.ReLU(), torch.nn.Linear(1000, 10)
+    )
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    texts = ["some words of a text " * 10] * 32
+    for _ in range(steps):
+        optimizer.zero_grad()
+        y = forward(net, batch(texts))
+        y.sum().backward()
+        optimizer.step()
+        metrics(y)
+
+train(300)
 """,
     "pure_python": """
 def leaf(x):
@@ -115,6 +151,24 @@ def tools(folder: Path) -> dict[str, list[str]]:
     return found
 
 
+def show_shares(program: str, path: Path, folder: Path) -> None:
+    """Runs a program once under each tool, and prints the shares of its functions."""
+    commands = tools(folder)
+    shares = {}
+    for tool in ("mindprof run", "mindprof run --stacks every"):
+        measure([*commands[tool], "--keep", "all", str(path)])
+        shares[tool] = of_mindprof(folder / "run" / "trace.json.gz", path)
+    if "py-spy --nonblocking" in commands:
+        measure([*commands["py-spy --nonblocking"], str(path)])
+        shares["py-spy"] = of_py_spy((folder / "py-spy.txt").read_text().splitlines(), path)
+    if "pyinstrument" in commands:
+        output = folder / "pyinstrument.json"
+        command = [sys.executable, "-m", "pyinstrument", "-r", "json", "-o", str(output)]
+        measure([*command, str(path)])
+        shares["pyinstrument"] = of_pyinstrument(output.read_text(), path)
+    print_shares(program, shares)
+
+
 def measure(command: list[str]) -> float:
     """Returns the wall time of a command in seconds."""
     begin = time.perf_counter()
@@ -129,12 +183,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs", nargs="*", choices=[*PROGRAMS, []], metavar="PROGRAM")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--shares", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for program in arguments.programs or PROGRAMS:
             path = folder / f"{program}.py"
             path.write_text(PROGRAMS[program])
+            if arguments.shares:
+                show_shares(program, path, folder)
+                continue
             commands = tools(folder)
             times: dict[str, list[float]] = {tool: [] for tool in commands}
             # The files of torch are read for the first time.

@@ -28,6 +28,9 @@ use crate::profile::Profile;
 /// Paths with less than this fraction of the time are not written.
 const PATH_PARTS: u64 = 10_000;
 
+/// Paths with less than this fraction of the time are not drawn: they are narrower than a pixel.
+const DRAWN_PARTS: u64 = 2_000;
+
 /// Begin and end of a span, in nanoseconds since the Unix epoch.
 type UnixSpan = (u64, u64);
 
@@ -290,6 +293,7 @@ impl RunReport {
             let metric = StackMetric::SelfCpuTime;
             let folded = Folded::build(&self.analyzed.analysis, metric);
             let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            let work = work.cut(PATH_LEVELS, Nanos(work.total().0 / DRAWN_PARTS));
             let profile = self.analyzed.analysis.profile();
             write_file(&path, |out| draw_flamegraph(&work, profile, metric, out))
         })
