@@ -20,7 +20,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from run_shares import of_mindprof, of_py_spy, of_pyinstrument, print_shares
+from run_shares import (  # type: ignore[import-not-found]
+    of_mindprof,
+    of_py_spy,
+    of_pyinstrument,
+    print_shares,
+)
 
 PROGRAMS = {
     # Operators of a few microseconds: 1,504 parameters, one by one.

@@ -100,7 +100,7 @@ def print_shares(program: str, shares: dict[str, Counter[str]]) -> None:
     first = next(iter(shares.values()))
     print(f"{program}: shares in percent, and the largest difference from the first column")
     print(f"  {'':24}" + "".join(f"{tool:>28}" for tool in shares))
-    differences: Counter[str] = Counter()
+    differences = dict.fromkeys(shares, 0.0)
     for name, _ in first.most_common(_MOST):
         cells = []
         for tool, found in shares.items():

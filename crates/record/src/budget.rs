@@ -1,8 +1,8 @@
 //! The byte budget of the recording: memory is charged before it is allocated, and nothing is
 //! allocated beyond the limit.
 //!
-//! A recording that keeps its last part gives the memory of its oldest records back. Names, inputs
-//! and stacks are never given back, so each side has a share that the other cannot take.
+//! A recording that keeps its last part releases the memory of its oldest records. Names, inputs
+//! and stacks are never released, so each side has a share that the other cannot take.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -46,8 +46,8 @@ pub(crate) fn charge_records(wanted: usize, unit: usize) -> usize {
     granted
 }
 
-/// Gives bytes back that were charged for records.
-pub(crate) fn give_back_records(bytes: usize) {
+/// Releases bytes that were charged for records.
+pub(crate) fn release_records(bytes: usize) {
     OF_RECORDS.fetch_sub(bytes, Ordering::Relaxed);
     USED.fetch_sub(bytes, Ordering::Relaxed);
 }
@@ -100,7 +100,7 @@ mod tests {
         reset();
         assert_eq!(charge(400, 1), 200);
         assert_eq!(charge_records(400, 1), 200, "the rest");
-        give_back_records(200);
+        release_records(200);
         assert_eq!(charge(1, 1), 0);
         reset();
         assert_eq!(charge_records(400, 1), 300);

@@ -199,8 +199,8 @@ impl Contents {
         Some(end)
     }
 
-    /// Gives up the oldest chunk that nobody writes to, sums up its records and gives its bytes
-    /// back to the budget. Its memory is used again unless a capture shares it.
+    /// Gives up the oldest chunk that nobody writes to, sums up its records and releases its bytes
+    /// from the budget. Its memory is used again unless a capture shares it.
     pub(crate) fn forget_oldest(&mut self, owner: Owner) -> bool {
         let Some(oldest) = self.oldest(owner) else {
             return false;
@@ -209,7 +209,7 @@ impl Contents {
         for record in chunk.records(chunk.len()) {
             self.forgotten.add(record);
         }
-        budget::give_back_records(chunk.bytes());
+        budget::release_records(chunk.bytes());
         true
     }
 

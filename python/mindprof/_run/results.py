@@ -199,7 +199,7 @@ class Results:
 
 
 def _what_is_kept(prof: RunProfile) -> list[str]:
-    """Says which part of the run everything but the sums describes, if it is not the whole run."""
+    """Describes the part of the run that is kept, if it is not the whole run."""
     sums = whole_run(prof.recording)
     if sums is None:
         return []
