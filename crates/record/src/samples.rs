@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::budget;
 use crate::clock::ticks;
-use crate::gate::Gate;
+use crate::gate::{self, Gate};
 use crate::name::Name;
 
 /// The mean time between two samples of a thread.
@@ -21,6 +21,7 @@ pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 static SAMPLES: Mutex<Samples> = Mutex::new(Samples {
     epoch: 0,
     list: Vec::new(),
+    charged: 0,
     stacks: Vec::new(),
     known: None,
     dropped: Vec::new(),
@@ -31,6 +32,8 @@ static SAMPLES: Mutex<Samples> = Mutex::new(Samples {
 pub(crate) struct Samples {
     epoch: u32,
     list: Vec<Sample>,
+    /// The number of samples that the budget was charged for.
+    charged: usize,
     /// The distinct stacks, each as the number of its caller and the name of its innermost frame.
     /// Numbers count from one; zero is the empty stack.
     stacks: Vec<[u32; 2]>,
@@ -76,7 +79,7 @@ pub fn add_sample(thread: u64, frames: impl IntoIterator<Item = Name>) {
         .try_fold(0, |caller, frame| samples.push_frame(caller, frame));
     let time = ticks();
     match stack {
-        Some(stack) if budget::charge(size_of::<Sample>(), size_of::<Sample>()) > 0 => {
+        Some(stack) if samples.has_room() => {
             samples.list.push(Sample {
                 time,
                 thread,
@@ -115,6 +118,7 @@ impl Samples {
     pub(crate) fn clear(&mut self) {
         self.epoch = 0;
         self.list = Vec::new();
+        self.charged = 0;
         self.stacks = Vec::new();
         self.known = None;
         self.dropped = Vec::new();
@@ -136,6 +140,25 @@ impl Samples {
             dropped: dropped.count() as u64,
             names: FxHashMap::default(),
         }
+    }
+
+    /// Returns whether there is room for one more sample. If the budget is spent, the older half makes
+    /// room, provided that the windows keep their last events.
+    fn has_room(&mut self) -> bool {
+        if self.list.len() < self.charged {
+            return true;
+        }
+        if budget::charge(size_of::<Sample>(), size_of::<Sample>()) > 0 {
+            self.charged += 1;
+            return true;
+        }
+        let before = gate::recycle_before();
+        let old = self.list.partition_point(|sample| sample.time < before);
+        let forgotten: Vec<Sample> = self.list.drain(..old.min(self.list.len() / 2)).collect();
+        for sample in &forgotten {
+            self.drop_one(sample.time);
+        }
+        !forgotten.is_empty()
     }
 
     /// Returns the number of a stack, adding it if it is new and the budget has room.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,12 @@ def whole_run(recording: _core.Profile) -> dict[str, Any] | None:
         recording: The recording, which has the last events.
     """
     found = dict(_core.profile_metadata(recording)).get(_WHOLE_RUN_KEY)
-    sums: dict[str, Any] | None = None if found is None else json.loads(found)
+    if found is None:
+        return None
+    sums: dict[str, Any] = json.loads(found)
+    # Imports are no work of the program.
+    imports = {f"import {module}" for module in sys.modules}
+    sums["names"] = [row for row in sums["names"] if row["name"] not in imports]
     return sums
 
 

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use mindprof_model::{Profile, WholeRun};
-use mindprof_record::{Keep, Options, Session, Site, scope};
+use mindprof_model::{Profile, Sampling, WholeRun};
+use mindprof_record::{Calls, Keep, Name, NameKind, Options, Session, Site, add_sample, scope};
 use proptest::prelude::*;
 
 use super::record;
@@ -126,6 +126,23 @@ fn a_window_that_keeps_its_first_events_loses_none_to_one_that_does_not() {
     let summed = ["early", "inner", "late"].map(|name| calls_of(&outer, name));
     let lost = outer.loss().total() as usize;
     assert_eq!(summed.iter().sum::<usize>() + lost, 200_500);
+}
+
+#[test]
+fn the_last_samples_are_kept_too() {
+    let options = Options {
+        calls: Calls::Sampled,
+        ..keeping_last(20_000)
+    };
+    let profile = record(options, || {
+        let [early, late] = ["early", "late"].map(|name| Name::intern(name, NameKind::Function));
+        (0..5_000).for_each(|_| add_sample(7, [early]));
+        add_sample(7, [late]);
+    });
+    let sampling = Sampling::read(profile.metadata()).unwrap();
+    assert_eq!(sampling.samples + sampling.dropped, 5_001);
+    assert!(sampling.samples > 100);
+    assert_eq!(kept_of(&profile, "late"), 1);
 }
 
 #[test]
