@@ -3,8 +3,8 @@
     python benchmarks/run_cost.py [--rounds N] [--shares] [PROGRAM...]
 
 Each program runs as a process of its own under each tool, one after the other, N rounds long; the
-table shows the median of the whole wall time, imports included, and its ratio to the median
-without a profiler. With `--shares`, each runs once, and the table shows the shares of the program's
+table shows the median of the whole wall time, imports included, its ratio to the median without a
+profiler, and the same ratio of processor time, which a busy machine changes less. With `--shares`, each runs once, and the table shows the shares of the program's
 functions instead. Tools that are not installed are left out: py-spy and pyinstrument. Needs torch.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import resource
 import shutil
 import statistics
 import subprocess
@@ -174,13 +175,16 @@ def show_shares(program: str, path: Path, folder: Path) -> None:
     print_shares(program, shares)
 
 
-def measure(command: list[str]) -> float:
-    """Returns the wall time of a command in seconds."""
+def measure(command: list[str]) -> tuple[float, float]:
+    """Returns the wall time and the processor time of a command in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
-    return time.perf_counter() - begin
+    wall = time.perf_counter() - begin
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
@@ -199,17 +203,21 @@ def main() -> None:
                 show_shares(program, path, folder)
                 continue
             commands = tools(folder)
-            times: dict[str, list[float]] = {tool: [] for tool in commands}
+            times: dict[str, list[tuple[float, float]]] = {tool: [] for tool in commands}
             # The files of torch are read for the first time.
             measure([sys.executable, str(path)])
             for _ in range(arguments.rounds):
                 for tool, command in commands.items():
                     times[tool].append(measure([*command, str(path)]))
-            plain = statistics.median(times["plain"])
-            print(f"{program}: {plain:.2f} s without a profiler")
-            for tool, found in times.items():
-                median = statistics.median(found)
-                print(f"  {tool:30} {median:6.2f} s  {median / plain:5.2f}", flush=True)
+            medians = {
+                tool: [statistics.median(column) for column in zip(*found, strict=True)]
+                for tool, found in times.items()
+            }
+            plain = medians["plain"]
+            print(f"{program}: {plain[0]:.2f} s without a profiler, processor {plain[1]:.2f} s")
+            for tool, (wall, processor) in medians.items():
+                ratios = f"{wall / plain[0]:5.2f}  processor {processor / plain[1]:5.2f}"
+                print(f"  {tool:30} {wall:6.2f} s  {ratios}", flush=True)
             written = folder / "run"
             size = sum(file.stat().st_size for file in written.rglob("*") if file.is_file())
             print(f"  written by the last mindprof run: {size / 1e6:.1f} MB")

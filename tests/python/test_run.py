@@ -915,7 +915,7 @@ def test_time_in_python_is_told_beside_the_table(
 
 def test_what_was_lost_is_not_told_as_time_in_python(folder: Path) -> None:
     long = TRAINING + "for _ in range(20_000):\n    model.weight.sum()\n"
-    done = run("--no-stacks", "--budget", "64KiB", "-o", "out", write(folder, long))
+    done = run("--no-stacks", "--budget", "8KiB", "-o", "out", write(folder, long))
     assert re.search(r"mindprof: events lost: [\d,]+ over the byte budget", done.stderr)
     assert "\nthe budget was full: what came later is in none of these times" in done.stderr
     table = told(folder / "out")
