@@ -4,8 +4,9 @@
 
 Each program runs as a process of its own under each tool, one after the other, N rounds long; the
 table shows the median of the whole wall time, imports included, its ratio to the median without a
-profiler, and the same ratio of processor time, which a busy machine changes less. With `--shares`, each runs once, and the table shows the shares of the program's
-functions instead. Tools that are not installed are left out: py-spy and pyinstrument. Needs torch.
+profiler, and the same ratio of processor time, which a busy machine changes less. With `--shares`,
+each runs once, and the table shows the shares of the program's functions instead. Tools that are
+not installed are left out: py-spy and pyinstrument. Needs torch.
 """
 
 from __future__ import annotations
