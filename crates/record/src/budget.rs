@@ -52,6 +52,11 @@ pub(crate) fn release_records(bytes: usize) {
     USED.fetch_sub(bytes, Ordering::Relaxed);
 }
 
+/// Releases bytes that were charged for something else.
+pub(crate) fn release(bytes: usize) {
+    USED.fetch_sub(bytes, Ordering::Relaxed);
+}
+
 fn of_records() -> usize {
     OF_RECORDS.load(Ordering::Relaxed)
 }

@@ -113,7 +113,9 @@ mod tests {
 
     fn sums_of(records: &[Record]) -> Forgotten {
         let mut forgotten = Forgotten::default();
-        records.iter().for_each(|record| forgotten.add(record));
+        for record in records {
+            forgotten.add(record);
+        }
         forgotten
     }
 

@@ -21,7 +21,6 @@ pub const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 static SAMPLES: Mutex<Samples> = Mutex::new(Samples {
     epoch: 0,
     list: Vec::new(),
-    charged: 0,
     stacks: Vec::new(),
     known: None,
     dropped: Vec::new(),
@@ -32,8 +31,6 @@ static SAMPLES: Mutex<Samples> = Mutex::new(Samples {
 pub(crate) struct Samples {
     epoch: u32,
     list: Vec<Sample>,
-    /// The number of samples that the budget was charged for.
-    charged: usize,
     /// The distinct stacks, each as the number of its caller and the name of its innermost frame.
     /// Numbers count from one; zero is the empty stack.
     stacks: Vec<[u32; 2]>,
@@ -79,7 +76,7 @@ pub fn add_sample(thread: u64, frames: impl IntoIterator<Item = Name>) {
         .try_fold(0, |caller, frame| samples.push_frame(caller, frame));
     let time = ticks();
     match stack {
-        Some(stack) if samples.has_room() => {
+        Some(stack) if samples.charge(size_of::<Sample>()) => {
             samples.list.push(Sample {
                 time,
                 thread,
@@ -118,7 +115,6 @@ impl Samples {
     pub(crate) fn clear(&mut self) {
         self.epoch = 0;
         self.list = Vec::new();
-        self.charged = 0;
         self.stacks = Vec::new();
         self.known = None;
         self.dropped = Vec::new();
@@ -142,22 +138,22 @@ impl Samples {
         }
     }
 
-    /// Returns whether there is room for one more sample. If the budget is spent, the older half makes
-    /// room, provided that the windows keep their last events.
-    fn has_room(&mut self) -> bool {
-        if self.list.len() < self.charged {
-            return true;
-        }
-        if budget::charge(size_of::<Sample>(), size_of::<Sample>()) > 0 {
-            self.charged += 1;
-            return true;
-        }
+    /// Charges the budget. If it is spent, the older half of the samples makes room, provided that
+    /// the windows keep their last events.
+    fn charge(&mut self, bytes: usize) -> bool {
+        budget::charge(bytes, bytes) > 0 || (self.forget_half() && budget::charge(bytes, bytes) > 0)
+    }
+
+    /// Drops the older half of the samples, as far as no window needs them. Returns false if there
+    /// are none.
+    fn forget_half(&mut self) -> bool {
         let before = gate::recycle_before();
         let old = self.list.partition_point(|sample| sample.time < before);
         let forgotten: Vec<Sample> = self.list.drain(..old.min(self.list.len() / 2)).collect();
         for sample in &forgotten {
             self.drop_one(sample.time);
         }
+        budget::release(size_of_val(&*forgotten));
         !forgotten.is_empty()
     }
 
@@ -169,16 +165,16 @@ impl Samples {
             return None;
         }
         let node = [caller, frame.raw()];
-        let known = self.known.get_or_insert_default();
-        if let Some(&stack) = known.get(&node) {
+        let known = self.known.get_or_insert_default().get(&node);
+        if let Some(&stack) = known {
             return Some(stack);
         }
-        if budget::charge(BYTES, BYTES) == 0 {
+        if !self.charge(BYTES) {
             return None;
         }
         self.stacks.push(node);
         let stack = self.stacks.len() as u32;
-        known.insert(node, stack);
+        self.known.get_or_insert_default().insert(node, stack);
         Some(stack)
     }
 

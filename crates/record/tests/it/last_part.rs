@@ -31,7 +31,7 @@ fn number_behind(profile: &Profile, text: &str) -> usize {
         return 0;
     };
     let end = rest.find(|letter: char| !letter.is_ascii_digit());
-    rest[..end.unwrap_or(rest.len())].parse().unwrap()
+    rest[..end.unwrap_or(rest.len())].parse().expect("digits")
 }
 
 fn only_in_sums(profile: &Profile) -> usize {
