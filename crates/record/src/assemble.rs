@@ -16,6 +16,7 @@ use crate::clock::Scale;
 use crate::forgotten::TickSums;
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
+use crate::open::OpenEntry;
 use crate::options::Calls;
 use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
 use crate::results::add_results;
@@ -141,13 +142,14 @@ fn whole_run(capture: &Capture, scale: &Scale) -> WholeRun {
         let mut all = thread.forgotten.clone();
         let is_earlier = |record: &&Record| {
             let is_event = record.is_scope() || record.name == Record::MEMORY;
-            is_event && record.start < kept_from
+            is_event && (capture.opened_at..kept_from).contains(&record.start)
         };
         only_in_sums += all.scopes + all.memory;
         only_in_sums += thread.records().filter(is_earlier).count() as u64;
         thread.records().for_each(|record| all.add(record));
         // Scopes that are still open, innermost first.
-        for entry in thread.open.entries.iter().rev() {
+        let own = |entry: &&OpenEntry| entry.start >= capture.opened_at;
+        for entry in thread.open.entries.iter().rev().filter(own) {
             only_in_sums += u64::from(entry.start < kept_from);
             all.add(&Record {
                 start: entry.start,

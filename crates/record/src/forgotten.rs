@@ -11,6 +11,8 @@ use crate::raw::Record;
 /// The records of one thread that were given up, in the order in which they were made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Forgotten {
+    /// The start of the window that keeps its last events, in ticks: earlier records do not count.
+    since: u64,
     /// The time of the last record, in ticks; zero if no record was given up.
     pub(crate) until: u64,
     /// The number of scopes and memory records.
@@ -43,10 +45,21 @@ impl Forgotten {
     /// The number of standing scopes beyond which neighbours are joined.
     const MOST_STANDING: usize = 4096;
 
+    /// Returns empty sums for a window that starts at `since`.
+    pub(crate) fn since(since: u64) -> Self {
+        Self {
+            since,
+            ..Self::default()
+        }
+    }
+
     /// Adds the next record of the thread. Records come in the order in which scopes end, so those
     /// inside of a scope come before it.
     pub(crate) fn add(&mut self, record: &Record) {
         self.until = self.until.max(record.time().unwrap_or(0));
+        if record.start < self.since {
+            return;
+        }
         if record.is_scope() {
             self.add_scope(record);
         } else {

@@ -12,6 +12,7 @@ use mindprof_model::Loss;
 use crate::budget;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
+use crate::forgotten::Forgotten;
 use crate::gate::{self, Gate, Wanted};
 use crate::lost::{EarlyLoss, LossByKind, LossFilter};
 use crate::name::NameLease;
@@ -92,6 +93,12 @@ pub(crate) fn open_window(options: Options) -> Window {
     let not_lost_here = recorder.losses_until_change();
     // Two windows never share a start: the lock is held, and reading the clock takes several ticks.
     let start = ticks();
+    if options.keep == Keep::Last && recorder.first_kept_last().is_none() {
+        // An earlier window may have left sums behind, if another one is still open.
+        for buffer in registry().of_epoch(recorder.epoch) {
+            buffer.contents().forgotten = Forgotten::since(start);
+        }
+    }
     recorder.windows.push(OpenWindow {
         start,
         options,
@@ -240,6 +247,13 @@ impl Recorder {
         let buffers = registry.of_epoch(self.epoch);
         let losses = buffers.map(|buffer| (buffer.index, buffer.lost.load()));
         Losses(losses.collect())
+    }
+
+    /// Returns the start of the first window that keeps its last events, if there is one.
+    fn first_kept_last(&self) -> Option<u64> {
+        let windows = self.windows.iter();
+        let keeping = windows.filter(|window| window.options.keep == Keep::Last);
+        keeping.map(|window| window.start).min()
     }
 
     /// Returns the time from which windows need all records: the start of the first one that keeps

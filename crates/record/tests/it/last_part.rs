@@ -129,6 +129,24 @@ fn a_window_that_keeps_its_first_events_loses_none_to_one_that_does_not() {
 }
 
 #[test]
+fn the_sums_of_a_window_are_its_own() {
+    let first = Session::start(keeping_last(1 << 20));
+    run(&EARLY, 100_000);
+    // Keeps the recording going from one window to the next.
+    let between = Session::start(Options::default());
+    let first = first.stop().assemble();
+    assert_eq!(calls_of(&first, "early"), 100_000);
+    let second = Session::start(keeping_last(1 << 20));
+    drop(between);
+    run(&LATE, 100_000);
+    let second = second.stop().assemble();
+    assert_eq!(kept_of(&second, "early"), 0);
+    assert_eq!(calls_of(&second, "early"), 0);
+    assert_eq!(calls_of(&second, "late"), 100_000);
+    assert_eq!(only_in_sums(&second), 100_000 - kept_of(&second, "late"));
+}
+
+#[test]
 fn the_last_samples_are_kept_too() {
     let options = Options {
         calls: Calls::Sampled,
