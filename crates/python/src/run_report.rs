@@ -4,7 +4,7 @@
 //! conclusions.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use mindprof_analyze::{Cut, Folded, PATH_LEVELS, SLIM_KEY, StackMetric, slim};
 use mindprof_answers::{
@@ -176,8 +176,6 @@ pub(crate) struct RunReport {
     side: SideRanges,
     analyzed: Arc<Analyzed>,
     group_by: mindprof_analyze::GroupBy,
-    /// The call paths of the program's work, built when they are first needed.
-    paths: OnceLock<Folded>,
 }
 
 /// Returns the last part of a recording that has at most `most` events and memory records, and the
@@ -237,18 +235,8 @@ pub(crate) fn run_report(
             side,
             analyzed,
             group_by,
-            paths: OnceLock::new(),
         })
     })
-}
-
-impl RunReport {
-    fn paths(&self) -> &Folded {
-        self.paths.get_or_init(|| {
-            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
-            Pictures::new(&folded, &Work::without(self.side.clone())).work
-        })
-    }
 }
 
 #[pymethods]
@@ -282,7 +270,8 @@ impl RunReport {
     /// Writes the call paths of the program's work to a file, one line each.
     fn write_stacks(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.enter(|| {
-            let work = self.paths();
+            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
             // As in the flame graph, paths that are too short to be seen count at their callers.
             let work = work.cut(PATH_LEVELS, Nanos(work.total().0 / PATH_PARTS));
             write_file(&path, |out| write_folded_paths(&work, out).map(drop))
@@ -291,14 +280,19 @@ impl RunReport {
 
     /// Returns whether the program's work has paths to draw.
     fn has_paths(&self, py: Python<'_>) -> PyResult<bool> {
-        py.enter(|| Ok::<_, Error>(self.paths().total() > Nanos::ZERO))
+        py.enter(|| {
+            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            Ok::<_, Error>(work.total() > Nanos::ZERO)
+        })
     }
 
     /// Draws the program's work as a flame graph into a file.
     fn write_flamegraph(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.enter(|| {
             let metric = StackMetric::SelfCpuTime;
-            let work = self.paths();
+            let folded = Folded::build(&self.analyzed.analysis, metric);
+            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
             let work = work.cut(PATH_LEVELS, Nanos(work.total().0 / DRAWN_PARTS));
             let profile = self.analyzed.analysis.profile();
             write_file(&path, |out| draw_flamegraph(&work, profile, metric, out))
