@@ -149,13 +149,87 @@ def test_the_table_fits_the_terminal(folder: Path, columns: int) -> None:
     assert len(in_file[0]) > 80
 
 
+def bounded(**limits: int) -> str:
+    """Returns a program that is `mindprof run` with other limits of its results."""
+    set_all = "".join(f"bounds.{name} = {limit}; " for name, limit in limits.items())
+    return (
+        f"from mindprof._run import bounds; {set_all}"
+        "import sys; from mindprof._run.command import run; sys.exit(run(sys.argv[1:]))"
+    )
+
+
+def run_bounded(limits: dict[str, int], *words: str) -> subprocess.CompletedProcess[str]:
+    """Runs `mindprof run` with other limits of its results."""
+    command = [sys.executable, "-c", bounded(**limits), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=True)
+
+
+def test_a_full_budget_keeps_the_end_of_a_run_and_sums_of_the_whole(folder: Path) -> None:
+    program = """
+        import mindtorch_v2 as torch
+        for name, times in [("early", 40_000), ("late", 500)]:
+            for _ in range(times):
+                with torch.profiler.record_function(name):
+                    pass
+        """
+    name = write(folder, program)
+    done = run("--no-stacks", "--budget", "1MB", "-o", "out", name)
+    assert done.returncode == 0, done.stderr
+    assert "events lost" not in done.stderr
+    summary = json.loads((folder / "out/summary.json").read_text(encoding="utf-8"))
+    sums = summary["whole_run"]
+    calls = {row["name"]: row["calls"] for row in sums["names"]}
+    assert (calls["early"], calls["late"]) == (40_000, 500)
+    kept = names_of(folder / "out/trace.json.gz")
+    assert kept["late"] == 500
+    assert sums["only_in_sums"] >= 40_000 - kept["early"] > 0
+    assert 0 < sums["kept_us"] < sums["duration_us"]
+    said = " ".join(done.stderr.split())
+    assert f"{sums['only_in_sums']:,} earlier events are only in the sums" in said
+    # A run that fits is described as a whole.
+    done = run("--no-stacks", "-o", "whole", name)
+    assert "earlier" not in done.stderr
+    summary = json.loads((folder / "whole/summary.json").read_text(encoding="utf-8"))
+    assert summary["whole_run"] is None
+
+
+def test_a_run_that_cannot_sample_says_that_it_traces(folder: Path) -> None:
+    name = write(folder, TRAINING)
+    said = "every call is traced instead of sampled"
+    done = run("-o", "sampled", name)
+    can_sample = sys.platform == "linux" and sys.version_info >= (3, 11)
+    assert (said in done.stderr) is not can_sample
+    with gzip.open(folder / "sampled/trace.json.gz", "rt", encoding="utf-8") as file:
+        assert ("mindprof_traced_instead" in json.load(file)) is not can_sample
+    # Nothing is said about calls that were to be traced.
+    assert said not in run("--stacks", "every", "-o", "traced", name).stderr
+
+
+def test_the_files_of_a_run_have_a_largest_size(folder: Path) -> None:
+    program = """
+        import mindtorch_v2 as torch
+        for number in range(20_000):
+            with torch.profiler.record_function(f"{number * number} " + 300 * "n"):
+                pass
+        """
+    name = write(folder, program)
+    most = {"MOST_BYTES": 400_000, "_LEAST_TRACE_BYTES": 1, "_MOST_TABLE_BYTES": 200_000}
+    for options, is_cut in [((), True), (("--keep", "all"), False)]:
+        done = run_bounded(most, "-o", "out", *options, name)
+        sizes = [path.stat().st_size for path in (folder / "out").iterdir()]
+        assert (sum(sizes) <= 400_000) is is_cut
+        assert ("the trace has the last " in done.stderr) is is_cut
+        assert names_of(folder / "out/trace.json.gz")[f"{19_999**2} " + 300 * "n"] == 1
+        (line,) = re.findall(r"the first ([0-9,]+) of 20,000 rows", told(folder / "out"))
+        assert told(folder / "out").count(300 * "n") <= int(line.replace(",", ""))
+
+
 def test_a_large_trace_keeps_its_last_part(folder: Path) -> None:
     name = write(folder, TRAINING)
     assert run("-o", "out", name).returncode == 0
     names = names_of(folder / "out/trace.json.gz")
     whole, most = names["aten::addmm"], names.total() * 2 // 3
-    code = f"import mindprof._run.results as r; r._MOST_RECORDS = {most}"
-    code += "; import sys; from mindprof._run.command import run; sys.exit(run(sys.argv[1:]))"
+    code = bounded(_MOST_RECORDS=most)
     for options, is_cut in [((), True), (("--keep", "all"), False)]:
         words = [sys.executable, "-c", code, "-o", "out", *options, name]
         done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -841,7 +915,7 @@ def test_time_in_python_is_told_beside_the_table(
 
 def test_what_was_lost_is_not_told_as_time_in_python(folder: Path) -> None:
     long = TRAINING + "for _ in range(20_000):\n    model.weight.sum()\n"
-    done = run("--no-stacks", "--budget", "64KiB", "-o", "out", write(folder, long))
+    done = run("--no-stacks", "--budget", "8KiB", "-o", "out", write(folder, long))
     assert re.search(r"mindprof: events lost: [\d,]+ over the byte budget", done.stderr)
     assert "\nthe budget was full: what came later is in none of these times" in done.stderr
     table = told(folder / "out")

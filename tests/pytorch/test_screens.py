@@ -155,6 +155,34 @@ if __name__ == "__main__":
 """
 
 
+SPAWNED = """
+import multiprocessing
+import torch
+
+
+def rank(number):
+    torch.ones(2).sum()
+
+
+def alone():
+    torch.ones(2).sum()
+
+
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(rank, nprocs=2)
+    child = multiprocessing.get_context("spawn").Process(target=alone)
+    child.start()
+    child.join()
+"""
+
+
+def test_spawned_processes_are_named_by_the_function_that_they_run(tmp_path: Path) -> None:
+    (tmp_path / "spawned.py").write_text(SPAWNED)
+    text = screen(tmp_path, "spawned.py")
+    assert "2 processes that run rank" in text
+    assert "a process that runs alone" in text
+
+
 def test_processes_that_are_not_recorded_are_named(tmp_path: Path) -> None:
     (tmp_path / "children.py").write_text(CHILDREN)
     text = screen(tmp_path, "children.py")

@@ -58,6 +58,7 @@ mod thread;
 mod time;
 mod timeline;
 mod vocabulary;
+mod whole_run;
 mod word_sink;
 
 pub use builder::{Kinship, ProfileBuilder};
@@ -100,4 +101,5 @@ pub use vocabulary::{
     is_backward_wrapper, is_hidden_event, is_runtime_call, is_step_event, is_unknown_activity,
     is_window_mark, module_number, step_number, wrapped_node,
 };
+pub use whole_run::{NameSums, WholeRun};
 pub use word_sink::WordSink;

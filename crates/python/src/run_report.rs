@@ -30,6 +30,9 @@ use crate::profile::Profile;
 /// Paths with less than this fraction of the time are not written.
 const PATH_PARTS: u64 = 10_000;
 
+/// Paths with less than this fraction of the time are not drawn: they are narrower than a pixel.
+const DRAWN_PARTS: u64 = 2_000;
+
 /// Begin and end of a span, in nanoseconds since the Unix epoch.
 type UnixSpan = (u64, u64);
 
@@ -297,14 +300,16 @@ impl RunReport {
         py.enter(|| {
             let metric = StackMetric::SelfCpuTime;
             let folded = Folded::build(&self.analyzed.analysis, metric);
-            let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
+let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
+            let drawn = pictures.work;
+            let drawn = drawn.cut(PATH_LEVELS, Nanos(drawn.total().0 / DRAWN_PARTS));
             let profile = self.analyzed.analysis.profile();
             let picture = FlameGraph {
                 metric,
                 waited: pictures.waited,
             };
             write_file(&path, |out| {
-                draw_flamegraph(&pictures.work, profile, picture, out)
+                draw_flamegraph(&drawn, profile, picture, out)
             })
         })
     }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use mindprof_answers::SOURCES_KEY;
 use mindprof_model::{HostTotals, LossCause, Metadata, Part};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
-use mindprof_record::{Calls, Capture, Options, Session as Window, ThreadKey};
+use mindprof_record::{Calls, Capture, Keep, Options, Session as Window, ThreadKey};
 use mindprof_trace::{ReadOptions, read_trace_from};
 use pyo3::prelude::*;
 
@@ -69,6 +69,11 @@ struct State {
     held: Vec<Py<PyAny>>,
 }
 
+/// The metadata of a recording that traces calls although samples were requested, and its value.
+const TRACED_INSTEAD_KEY: &str = "mindprof_traced_instead";
+const TRACED_INSTEAD: &str =
+    "\"frames of this interpreter cannot be read: every call is traced instead of sampled\"";
+
 /// The attributes that the engine reads from the Python class `SessionOptions`.
 #[expect(clippy::struct_excessive_bools, reason = "they are torch's flags")]
 struct SessionOptions {
@@ -83,6 +88,7 @@ struct SessionOptions {
     stack_depth: usize,
     source_roots: Vec<String>,
     budget_bytes: usize,
+    keeps_last: bool,
     all_threads: bool,
 }
 
@@ -105,6 +111,7 @@ impl FromPyObject<'_, '_> for SessionOptions {
             stack_depth: options.getattr("stack_depth")?.extract()?,
             source_roots: options.getattr("source_roots")?.extract()?,
             budget_bytes: options.getattr("budget_bytes")?.extract()?,
+            keeps_last: options.getattr("keeps_last")?.extract()?,
             all_threads: options.getattr("all_threads")?.extract()?,
         })
     }
@@ -133,7 +140,11 @@ impl Session {
             source_files::set_roots(options.source_roots);
         }
         let sampling = if options.with_stack && options.sampled {
-            Sampling::begin(py)?
+            let sampling = Sampling::begin(py)?;
+            if sampling.is_none() {
+                facts.set(TRACED_INSTEAD_KEY, TRACED_INSTEAD);
+            }
+            sampling
         } else {
             None
         };
@@ -155,6 +166,11 @@ impl Session {
             module_hierarchies: options.with_modules,
             calls: wanted.calls,
             budget_bytes: options.budget_bytes,
+            keep: if options.keeps_last {
+                Keep::Last
+            } else {
+                Keep::First
+            },
         };
         // Attached before the window opens: operators of other threads are recorded as soon as it
         // is open, and while only an earlier session is attached, they may arrive without inputs.

@@ -6,15 +6,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mindprof_model::{
     DeviceKind, Event, EventBatch, Flags, ForwardThread, InputsId, Kinship, LinkColumns, Links,
-    LossCause, Nanos, Part, Profile, ProfileBuilder, Sampling, StackId, StepMark, StringId,
-    StringTable, Thread, ThreadId,
+    LossCause, NameSums, Nanos, Part, Profile, ProfileBuilder, Sampling, StackId, StepMark,
+    StringId, StringTable, Thread, ThreadId, WholeRun,
 };
 use rustc_hash::FxHashMap;
 
 use crate::capture::{Capture, ThreadCapture};
 use crate::clock::Scale;
+use crate::forgotten::TickSums;
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
+use crate::open::OpenEntry;
 use crate::options::Calls;
 use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
 use crate::results::add_results;
@@ -64,9 +66,15 @@ fn whole_window(capture: &Capture) -> ProfileBuilder {
 /// Returns the steps that the profiler marked in the window.
 fn step_marks(capture: &Capture) -> Vec<StepMark> {
     let axis = capture.axis();
-    let steps = capture.steps.iter().map(|&(moment, number)| StepMark {
+    let start = capture.window.start;
+    // The window may begin within a step, behind records that made room for others.
+    let begun = capture
+        .steps
+        .partition_point(|&(moment, _)| moment <= start);
+    let steps = capture.steps.iter().skip(begun.saturating_sub(1));
+    let steps = steps.map(|&(moment, number)| StepMark {
         number,
-        unix_ns: axis.reference_unix_ns() + axis.at_ticks(moment).0,
+        unix_ns: axis.reference_unix_ns() + axis.at_ticks(moment.max(start)).0,
     });
     steps.collect()
 }
@@ -114,12 +122,75 @@ fn part_of(capture: &Capture) -> Part {
         }
     }
     links.add_to(&mut part);
+    if capture.opened_at < capture.window.start {
+        whole_run(capture, &scale).write(&mut part.metadata);
+    }
     if let Some(samples) = &capture.samples {
         let samples = merge_samples(samples, &scale, &mut names, &mut part);
         let end = part.span;
         sampled_calls::add_to(&mut part, samples, end);
     }
     part
+}
+
+/// Sums up all records of a window whose first ones made room for later ones.
+fn whole_run(capture: &Capture, scale: &Scale) -> WholeRun {
+    let kept_from = capture.window.start;
+    let mut sums: FxHashMap<u32, TickSums> = FxHashMap::default();
+    let mut only_in_sums = 0;
+    for thread in &capture.threads {
+        let mut all = thread.forgotten.clone();
+        let is_earlier = |record: &&Record| {
+            let is_event = record.is_scope() || record.name == Record::MEMORY;
+            is_event && (capture.opened_at..kept_from).contains(&record.start)
+        };
+        only_in_sums += all.scopes + all.memory;
+        only_in_sums += thread.records().filter(is_earlier).count() as u64;
+        thread.records().for_each(|record| all.add(record));
+        // Scopes that are still open, innermost first.
+        let own = |entry: &&OpenEntry| entry.start >= capture.opened_at;
+        for entry in thread.open.entries.iter().rev().filter(own) {
+            only_in_sums += u64::from(entry.start < kept_from);
+            all.add(&Record {
+                start: entry.start,
+                end: capture.window.end,
+                name: entry.name,
+                inputs: 0,
+                stack: entry.stack,
+                sequence: Record::NO_SEQUENCE,
+            });
+        }
+        for (name, own) in all.sums() {
+            sums.entry(name).or_default().merge(own);
+        }
+    }
+    let table = name::table();
+    let time = |ticks| Nanos(scale.duration(ticks));
+    // Overloads of an operator share a name.
+    let mut by_name: FxHashMap<&str, TickSums> = FxHashMap::default();
+    for (number, sums) in sums {
+        let found = table.get(number);
+        let found =
+            found.filter(|(_, kind)| !matches!(kind, NameKind::Function | NameKind::Module));
+        if let Some((text, kind)) = found {
+            let name = name::split_overload(text, kind).0;
+            by_name.entry(name).or_default().merge(sums);
+        }
+    }
+    let names = by_name.into_iter().map(|(name, sums)| NameSums {
+        name: name.to_owned(),
+        calls: sums.calls,
+        total: time(sums.total),
+        own: time(sums.own),
+    });
+    let mut names: Vec<_> = names.collect();
+    names.sort_by(|a, b| b.own.cmp(&a.own).then_with(|| a.name.cmp(&b.name)));
+    WholeRun {
+        duration: time(capture.window.end - capture.opened_at),
+        kept: time(capture.window.end - kept_from),
+        only_in_sums,
+        names,
+    }
 }
 
 /// Returns the samples by thread, with the stacks and times of the part, and adds threads that have

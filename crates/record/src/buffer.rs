@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::{InputsTable, LossCause};
 
+use crate::budget;
 use crate::chunk::{Chunk, FIRST};
+use crate::forgotten::Forgotten;
 use crate::gate;
 use crate::lost::{EarlyLoss, LossCounters, LostKind};
 use crate::open::OpenStack;
@@ -53,6 +55,15 @@ pub(crate) struct Contents {
     pub(crate) stacks: Vec<[u32; 2]>,
     /// The lost records that began before the newest change of a window.
     pub(crate) lost_early: Vec<EarlyLoss>,
+    /// The records that made room for newer ones.
+    pub(crate) forgotten: Forgotten,
+}
+
+/// Whether the thread of a buffer can still write to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    Running,
+    Exited,
 }
 
 /// The number of early losses that are kept. Further ones count for every window.
@@ -139,6 +150,15 @@ impl Buffer {
         self.retired.store(true, Ordering::Release);
     }
 
+    /// Returns whether the thread can still write to the buffer.
+    pub(crate) fn owner(&self) -> Owner {
+        if self.is_retired() {
+            Owner::Exited
+        } else {
+            Owner::Running
+        }
+    }
+
     /// Returns whether the thread has exited.
     pub(crate) fn is_retired(&self) -> bool {
         // Acquire: pairs with the release in `retire`.
@@ -162,6 +182,50 @@ impl Contents {
         self.chunks.insert(0, Arc::clone(&chunk));
         self.elsewhere = Some(chunk);
         true
+    }
+
+    /// Returns the time of the last record of the oldest chunk that nobody writes to, in ticks.
+    pub(crate) fn oldest_end(&self, owner: Owner) -> Option<u64> {
+        let chunk = &self.chunks[self.oldest(owner)?];
+        let mut end = 0;
+        for index in (0..chunk.len()).rev() {
+            let record = chunk.record(index);
+            end = end.max(record.time().unwrap_or(0));
+            // Other records may refer to scopes that began long before.
+            if record.is_scope() || record.name == Record::MEMORY {
+                break;
+            }
+        }
+        Some(end)
+    }
+
+    /// Gives up the oldest chunk that nobody writes to, sums up its records and releases its bytes
+    /// from the budget. Its memory is used again unless a capture shares it.
+    pub(crate) fn forget_oldest(&mut self, owner: Owner) -> bool {
+        let Some(oldest) = self.oldest(owner) else {
+            return false;
+        };
+        let chunk = self.chunks.remove(oldest);
+        for record in chunk.records(chunk.len()) {
+            self.forgotten.add(record);
+        }
+        budget::release_records(chunk.bytes());
+        true
+    }
+
+    /// Returns the index of the oldest chunk that nobody writes to. The owner writes to the last
+    /// one, other threads to `elsewhere`.
+    fn oldest(&self, owner: Owner) -> Option<usize> {
+        let written = match owner {
+            Owner::Running => 1,
+            Owner::Exited => 0,
+        };
+        let settled = self.chunks.len().checked_sub(written)?;
+        let is_settled = |chunk: &Arc<Chunk>| {
+            let elsewhere = self.elsewhere.as_ref();
+            !elsewhere.is_some_and(|written| Arc::ptr_eq(written, chunk))
+        };
+        self.chunks[..settled].iter().position(is_settled)
     }
 
     /// Drops the chunks.

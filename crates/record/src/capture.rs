@@ -10,6 +10,7 @@ use crate::assemble;
 use crate::buffer::Buffer;
 use crate::chunk::Chunk;
 use crate::clock::{Anchor, TimeAxis};
+use crate::forgotten::Forgotten;
 use crate::lost::{EarlyLoss, LossByKind};
 use crate::name::NameLease;
 use crate::open::{OpenEntry, OpenSnapshot};
@@ -30,8 +31,11 @@ use crate::thread_key::ThreadKey;
 pub struct Capture {
     /// The metadata of the profile.
     pub metadata: Metadata,
-    /// The start and the end of the window, in ticks.
+    /// The start and the end of the window, in ticks. If earlier records made room for later ones,
+    /// it starts behind them.
     pub(crate) window: Range<u64>,
+    /// The time at which the window was opened, in ticks.
+    pub(crate) opened_at: u64,
     /// The pauses of the window, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
     /// The starts of the steps that the profiler marked, in ticks, with their numbers.
@@ -148,6 +152,8 @@ pub(crate) struct ThreadCapture {
     pub(crate) lost: Loss,
     pub(crate) inputs: InputsTable,
     pub(crate) stacks: Vec<[u32; 2]>,
+    /// Earlier records, of which only sums are left.
+    pub(crate) forgotten: Forgotten,
     chunks: Vec<(Arc<Chunk>, usize)>,
 }
 
@@ -171,6 +177,7 @@ impl ThreadCapture {
             lost: lost(&buffer.lost.load(), &contents.lost_early),
             inputs: contents.inputs.clone(),
             stacks: contents.stacks.clone(),
+            forgotten: contents.forgotten.clone(),
             chunks: contents
                 .chunks
                 .iter()

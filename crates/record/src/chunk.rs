@@ -45,7 +45,7 @@ impl Chunk {
     /// Returns `None` if the budget or the system has no room at all.
     pub(crate) fn within_budget(wanted: usize) -> Option<Self> {
         let unit = size_of::<Record>();
-        let capacity = budget::charge(wanted * unit, unit) / unit;
+        let capacity = budget::charge_records(wanted * unit, unit) / unit;
         (capacity > 0).then(|| Self::new(capacity)).flatten()
     }
 
@@ -73,6 +73,11 @@ impl Chunk {
     /// Returns the capacity in records.
     pub(crate) fn capacity(&self) -> usize {
         self.slots.capacity()
+    }
+
+    /// Returns the bytes that the budget was charged for the records.
+    pub(crate) fn bytes(&self) -> usize {
+        self.capacity() * size_of::<Record>()
     }
 
     /// Returns the number of published records.

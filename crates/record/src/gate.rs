@@ -16,6 +16,9 @@ static LAST_OPENING: AtomicU64 = AtomicU64::new(0);
 /// The time at which a window last opened, paused or resumed, in ticks.
 static LAST_CHANGE: AtomicU64 = AtomicU64::new(0);
 
+/// The time before which records may make room for newer ones, in ticks.
+static RECYCLE_BEFORE: AtomicU64 = AtomicU64::new(0);
+
 /// A snapshot of the gate. A scope loads it once and takes all its decisions from this copy, so
 /// that a window that opens or closes meanwhile cannot make it contradict itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +56,17 @@ pub(crate) fn last_opening() -> u64 {
 /// Notes the time at which a window opens.
 pub(crate) fn set_last_opening(ticks: u64) {
     LAST_OPENING.store(ticks, Ordering::Relaxed);
+}
+
+/// Returns the time before which records may make room for newer ones, in ticks: zero if no window
+/// keeps its last part.
+pub(crate) fn recycle_before() -> u64 {
+    RECYCLE_BEFORE.load(Ordering::Relaxed)
+}
+
+/// Sets the time before which records may make room for newer ones.
+pub(crate) fn set_recycle_before(ticks: u64) {
+    RECYCLE_BEFORE.store(ticks, Ordering::Relaxed);
 }
 
 /// Returns the time at which a window last opened, paused or resumed, in ticks.

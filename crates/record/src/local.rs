@@ -314,6 +314,9 @@ pub(crate) struct Local {
     /// The chunk to write to, or null. `chunk_owner` keeps it alive.
     chunk: Cell<*const Chunk>,
     chunk_owner: RefCell<Option<Arc<Chunk>>>,
+    /// The last search for an old chunk that found none: which ones windows allowed to give up, and
+    /// how many events are lost before the next search.
+    last_search: Cell<(u64, u32)>,
     inputs: RefCell<KnownInputs>,
     stacks: RefCell<FxHashMap<(Stack, Name), Stack>>,
 }
@@ -328,6 +331,7 @@ impl Local {
             just_begun: Cell::new(0),
             chunk: Cell::new(ptr::null()),
             chunk_owner: RefCell::default(),
+            last_search: Cell::new((0, 0)),
             inputs: RefCell::default(),
             stacks: RefCell::default(),
         }
@@ -408,7 +412,7 @@ impl Local {
             Some(chunk) => (chunk.capacity() * GROWTH).min(FULL),
             None => FIRST,
         };
-        let Some(chunk) = Chunk::within_budget(wanted).map(Arc::new) else {
+        let Some(chunk) = self.chunk_within_budget(wanted).map(Arc::new) else {
             return false;
         };
         // SAFETY: no other thread can reach the chunk yet.
@@ -418,8 +422,29 @@ impl Local {
         true
     }
 
+    /// Allocates a chunk, in place of the oldest one of the recording if the budget is spent and the
+    /// windows keep their last events.
+    fn chunk_within_budget(&self, wanted: usize) -> Option<Chunk> {
+        // The search for an old chunk takes locks, so it is not repeated for every lost event.
+        const PATIENCE: u32 = 1024;
+        if let Some(chunk) = Chunk::within_budget(wanted) {
+            return Some(chunk);
+        }
+        let (before, waits) = self.last_search.get();
+        if waits > 0 && before == gate::recycle_before() {
+            self.last_search.set((before, waits - 1));
+            return None;
+        }
+        if registry::forget_oldest(self.epoch.get()) {
+            return Chunk::within_budget(wanted);
+        }
+        self.last_search.set((gate::recycle_before(), PATIENCE));
+        None
+    }
+
     #[cold]
     fn begin_epoch(&self, epoch: u32) {
+        self.last_search.set((0, 0));
         self.buffer.begin_epoch(epoch);
         self.set_chunk(None);
         self.stacks.borrow_mut().clear();

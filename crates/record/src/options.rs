@@ -22,9 +22,11 @@ pub struct Options {
     pub module_hierarchies: bool,
     /// Which calls of the program's language are recorded. The stack provider reports them.
     pub calls: Calls,
-    /// The byte budget of the recording. Once it is spent, further events are dropped and counted.
+    /// The byte budget of the recording. Once it is spent, events are dropped and counted.
     /// While several windows are open, the largest of their budgets applies.
     pub budget_bytes: usize,
+    /// Which events are kept once the budget is spent.
+    pub keep: Keep,
 }
 
 impl Default for Options {
@@ -37,8 +39,20 @@ impl Default for Options {
             module_hierarchies: false,
             calls: Calls::None,
             budget_bytes: 256 << 20,
+            keep: Keep::First,
         }
     }
+}
+
+/// Which events of a window are kept if they do not all fit into the budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// The first ones. Events that come later are lost.
+    #[default]
+    First,
+    /// The last ones. The profile begins later than the window did, and what came before is summed
+    /// up by name ([`mindprof_model::WholeRun`]).
+    Last,
 }
 
 /// Which calls of the program's language (Python functions) a window wants.

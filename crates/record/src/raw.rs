@@ -164,6 +164,18 @@ impl Record {
         self.name < Self::HIERARCHY
     }
 
+    /// Returns the time at which the record was made, as far as it tells: the end of a scope, or the
+    /// time or the scope's start of another kind.
+    pub(crate) const fn time(&self) -> Option<u64> {
+        if self.is_scope() {
+            Some(self.end)
+        } else if self.name == Self::FURTHER_STORAGES {
+            None
+        } else {
+            Some(self.start)
+        }
+    }
+
     /// Returns the sequence number of the scope.
     #[inline]
     pub(crate) fn sequence_number(&self) -> Option<u32> {

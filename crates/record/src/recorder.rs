@@ -12,10 +12,11 @@ use mindprof_model::Loss;
 use crate::budget;
 use crate::capture::ThreadCapture;
 use crate::clock::ticks;
+use crate::forgotten::Forgotten;
 use crate::gate::{self, Gate, Wanted};
 use crate::lost::{EarlyLoss, LossByKind, LossFilter};
 use crate::name::NameLease;
-use crate::options::{Calls, Options};
+use crate::options::{Calls, Keep, Options};
 use crate::registry::registry;
 use crate::samples::{self, SampleCapture, samples};
 
@@ -63,6 +64,8 @@ pub(crate) struct Window {
 pub(crate) struct ClosedWindow {
     /// The time at which the window closed, in ticks.
     pub(crate) end: u64,
+    /// The time from which all records are kept, in ticks.
+    pub(crate) first_kept: u64,
     /// The pauses of the window, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
     /// The records of every thread.
@@ -90,6 +93,12 @@ pub(crate) fn open_window(options: Options) -> Window {
     let not_lost_here = recorder.losses_until_change();
     // Two windows never share a start: the lock is held, and reading the clock takes several ticks.
     let start = ticks();
+    if options.keep == Keep::Last && recorder.first_kept_last().is_none() {
+        // An earlier window may have left sums behind, if another one is still open.
+        for buffer in registry().of_epoch(recorder.epoch) {
+            buffer.contents().forgotten = Forgotten::since(start);
+        }
+    }
     recorder.windows.push(OpenWindow {
         start,
         options,
@@ -143,7 +152,7 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
     closed.end_pause(end, &recorder.losses());
     recorder.set_gate();
     let mut registry = registry();
-    let threads = registry
+    let threads: Vec<_> = registry
         .of_epoch(recorder.epoch)
         .map(|buffer| {
             ThreadCapture::take(buffer, |counted, early| {
@@ -151,9 +160,11 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
             })
         })
         .collect();
+    let ends = threads.iter().map(|thread| thread.forgotten.until);
+    let first_kept = ends.max().map_or(0, |end| end + 1);
     let names = recorder.names.clone();
     let samples = (closed.options.calls == Calls::Sampled)
-        .then(|| samples().within(recorder.epoch, &(window.start..end)));
+        .then(|| samples().within(recorder.epoch, &(first_kept.max(window.start)..end)));
     if recorder.windows.is_empty() {
         samples::samples().clear();
         registry.release();
@@ -161,6 +172,7 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
     }
     ClosedWindow {
         end,
+        first_kept,
         pauses: closed.pauses,
         threads,
         samples,
@@ -237,13 +249,31 @@ impl Recorder {
         Losses(losses.collect())
     }
 
+    /// Returns the start of the first window that keeps its last events, if there is one.
+    fn first_kept_last(&self) -> Option<u64> {
+        let windows = self.windows.iter();
+        let keeping = windows.filter(|window| window.options.keep == Keep::Last);
+        keeping.map(|window| window.start).min()
+    }
+
+    /// Returns the time from which windows need all records: the start of the first one that keeps
+    /// its first events.
+    fn first_needed(&self) -> u64 {
+        let windows = self.windows.iter();
+        let keeping = windows.filter(|window| window.options.keep == Keep::First);
+        keeping.map(|window| window.start).min().unwrap_or(u64::MAX)
+    }
+
     fn set_gate(&self) {
         let options = || self.windows.iter().map(|window| window.options);
         let Some(budget) = options().map(|options| options.budget_bytes).max() else {
             Gate::close();
             return;
         };
+        let keeps_last = options().any(|options| options.keep == Keep::Last);
         budget::set_limit(budget);
+        budget::set_shared(keeps_last);
+        gate::set_recycle_before(if keeps_last { self.first_needed() } else { 0 });
         let wanted = Wanted {
             scopes: self
                 .windows

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::buffer::Buffer;
-use crate::gate::Gate;
+use crate::gate::{self, Gate};
 use crate::open::OpenSlot;
 use crate::raw::Record;
 use crate::thread_key::ThreadKey;
@@ -45,6 +45,25 @@ pub(crate) fn end_elsewhere(record: Record, epoch: u32, slot: OpenSlot) {
             buffer.end_elsewhere(epoch, slot.index(), record);
         }
     }
+}
+
+/// Gives up the oldest chunk of recording `epoch`, of whichever thread, to make room for newer
+/// records. Returns false if there is none, or if every window keeps its first events. It is called
+/// once for each chunk that a thread fills, never per event.
+pub(crate) fn forget_oldest(epoch: u32) -> bool {
+    let before = gate::recycle_before();
+    if before == 0 {
+        return false;
+    }
+    // The lock is held to the end: another thread would choose the same chunk.
+    let registry = registry();
+    let ends = registry.of_epoch(epoch).filter_map(|buffer| {
+        let end = buffer.contents().oldest_end(buffer.owner())?;
+        Some((end, buffer))
+    });
+    let oldest = ends.min_by_key(|(end, _)| *end);
+    let oldest = oldest.filter(|(end, _)| *end < before);
+    oldest.is_some_and(|(_, buffer)| buffer.contents().forget_oldest(buffer.owner()))
 }
 
 impl Registry {

@@ -34,6 +34,10 @@ const MARGIN: Nanos = Nanos(5_000_000);
 /// The shortest gap between scopes that gets the stack of another gap of its kind.
 const SHORTEST_SUBSTITUTED: Nanos = Nanos(20_000);
 
+/// The number of calls that an estimate keeps. Deep stacks that change with every scope would become
+/// many more, of which each is shorter than what samples can tell.
+const MOST_CALLS: usize = 1 << 20;
+
 /// A sample of a thread: a moment and its stack, as the part numbers it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownStack {
@@ -42,10 +46,20 @@ pub(crate) struct KnownStack {
 }
 
 /// Adds the estimated calls of threads to a part that holds their scopes. `samples` holds the
-/// samples of each thread in order; the window ends at `end`.
+/// samples of each thread in order; the window ends at `end`. If there are more than
+/// [`MOST_CALLS`], the shortest are left out, and their time is that of their callers.
 ///
 /// Takes time linear in the number of scopes, samples and estimated calls.
 pub(crate) fn add_to(part: &mut Part, samples: Vec<(ThreadId, Vec<KnownStack>)>, end: Nanos) {
+    add_at_most(part, samples, end, MOST_CALLS);
+}
+
+fn add_at_most(
+    part: &mut Part,
+    samples: Vec<(ThreadId, Vec<KnownStack>)>,
+    end: Nanos,
+    most: usize,
+) {
     let tree = Tree::of(part);
     let mut samples_of = vec![Vec::new(); part.threads().len()];
     for (thread, list) in samples {
@@ -59,8 +73,9 @@ pub(crate) fn add_to(part: &mut Part, samples: Vec<(ThreadId, Vec<KnownStack>)>,
     for (index, (samples, scopes)) in samples_of.into_iter().zip(scopes_of).enumerate() {
         let thread = ThreadId::from_index(index);
         let items = merge(scopes, &samples);
-        Estimate::new(&tree, thread, &mut calls).run(&items, end);
+        Estimate::new(&tree, thread, &mut calls, most).run(&items, end);
     }
+    leave_out_shortest(&mut calls, &mut [], most);
     calls.retain(|call: &Event| call.duration > Nanos::ZERO);
     part.add_events(EventBatch::from(calls));
 }
@@ -269,6 +284,34 @@ fn each_gap(
     }
 }
 
+/// Leaves out the shortest calls, so that at most `most` remain beside those that are `open`, whose
+/// positions among the calls are updated. A call is never longer than its caller, so what remains
+/// is still nested.
+fn leave_out_shortest(calls: &mut Vec<Event>, open: &mut [(StackId, usize)], most: usize) {
+    if calls.len() <= most {
+        return;
+    }
+    for (_, position) in open.iter() {
+        calls[*position].duration = Nanos(u64::MAX);
+    }
+    let mut durations: Vec<Nanos> = calls.iter().map(|call| call.duration).collect();
+    let (_, &mut least, _) =
+        durations.select_nth_unstable_by_key(most, |&longest| Reverse(longest));
+    // A position moves by the number of calls that are left out before it.
+    let mut remaining = 0;
+    let mut next = open.iter_mut().peekable();
+    for (position, call) in calls.iter().enumerate() {
+        if let Some((_, own)) = next.next_if(|(_, own)| *own == position) {
+            *own = remaining;
+        }
+        remaining += usize::from(call.duration > least || call.duration.0 == u64::MAX);
+    }
+    calls.retain(|call| call.duration > least || call.duration.0 == u64::MAX);
+    for (_, position) in open.iter() {
+        calls[*position].duration = Nanos::ZERO;
+    }
+}
+
 /// The estimate of one thread: the calls that are open, and those that have ended.
 struct Estimate<'a> {
     tree: &'a Tree,
@@ -278,16 +321,19 @@ struct Estimate<'a> {
     /// The frames that stay open until the innermost scope ends, by scope.
     floors: Vec<Option<StackId>>,
     calls: &'a mut Vec<Event>,
+    /// The number of calls to keep.
+    most: usize,
 }
 
 impl<'a> Estimate<'a> {
-    fn new(tree: &'a Tree, thread: ThreadId, calls: &'a mut Vec<Event>) -> Self {
+    fn new(tree: &'a Tree, thread: ThreadId, calls: &'a mut Vec<Event>, most: usize) -> Self {
         Self {
             tree,
             thread,
             open: Vec::new(),
             floors: Vec::new(),
             calls,
+            most,
         }
     }
 
@@ -438,6 +484,10 @@ impl<'a> Estimate<'a> {
     }
 
     fn open_to(&mut self, stack: StackId, start: Nanos) {
+        // Twice as many, so that the time of leaving some out is shared by as many new ones.
+        if self.calls.len() > 2 * self.most {
+            leave_out_shortest(self.calls, &mut self.open, self.most);
+        }
         let mut missing = Vec::new();
         let mut at = stack;
         while self.tree.depth(at) > self.open.len() {

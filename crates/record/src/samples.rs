@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::budget;
 use crate::clock::ticks;
-use crate::gate::Gate;
+use crate::gate::{self, Gate};
 use crate::name::Name;
 
 /// The mean time between two samples of a thread.
@@ -76,7 +76,7 @@ pub fn add_sample(thread: u64, frames: impl IntoIterator<Item = Name>) {
         .try_fold(0, |caller, frame| samples.push_frame(caller, frame));
     let time = ticks();
     match stack {
-        Some(stack) if budget::charge(size_of::<Sample>(), size_of::<Sample>()) > 0 => {
+        Some(stack) if samples.charge(size_of::<Sample>()) => {
             samples.list.push(Sample {
                 time,
                 thread,
@@ -138,6 +138,25 @@ impl Samples {
         }
     }
 
+    /// Charges the budget. If it is spent, the older half of the samples makes room, provided that
+    /// the windows keep their last events.
+    fn charge(&mut self, bytes: usize) -> bool {
+        budget::charge(bytes, bytes) > 0 || (self.forget_half() && budget::charge(bytes, bytes) > 0)
+    }
+
+    /// Drops the older half of the samples, as far as no window needs them. Returns false if there
+    /// are none.
+    fn forget_half(&mut self) -> bool {
+        let before = gate::recycle_before();
+        let old = self.list.partition_point(|sample| sample.time < before);
+        let forgotten: Vec<Sample> = self.list.drain(..old.min(self.list.len() / 2)).collect();
+        for sample in &forgotten {
+            self.drop_one(sample.time);
+        }
+        budget::release(size_of_val(&*forgotten));
+        !forgotten.is_empty()
+    }
+
     /// Returns the number of a stack, adding it if it is new and the budget has room.
     fn push_frame(&mut self, caller: u32, frame: Name) -> Option<u32> {
         // A node, and its entry in the index, which is three quarters full on average.
@@ -146,16 +165,16 @@ impl Samples {
             return None;
         }
         let node = [caller, frame.raw()];
-        let known = self.known.get_or_insert_default();
-        if let Some(&stack) = known.get(&node) {
+        let known = self.known.get_or_insert_default().get(&node);
+        if let Some(&stack) = known {
             return Some(stack);
         }
-        if budget::charge(BYTES, BYTES) == 0 {
+        if !self.charge(BYTES) {
             return None;
         }
         self.stacks.push(node);
         let stack = self.stacks.len() as u32;
-        known.insert(node, stack);
+        self.known.get_or_insert_default().insert(node, stack);
         Some(stack)
     }
 

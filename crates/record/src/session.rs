@@ -77,7 +77,8 @@ impl Session {
         let closed = Anchor::take();
         Capture {
             metadata: Metadata::default(),
-            window: start..taken.end,
+            window: taken.first_kept.max(start)..taken.end,
+            opened_at: start,
             pauses: taken.pauses,
             steps: std::mem::take(&mut self.steps),
             opened: self.opened,

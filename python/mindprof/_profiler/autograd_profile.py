@@ -109,6 +109,9 @@ class profile(SharedResults):
         0
     """
 
+    #: Whether a recording that exceeds its budget keeps its last events in place of the first.
+    _keeps_last = False
+
     def __init__(
         self,
         enabled: bool = True,
@@ -335,6 +338,7 @@ class profile(SharedResults):
             with_modules=bool(self.with_modules),
             overloads=self.experimental_config.capture_overload_names,
             budget_bytes=self._budget_bytes,
+            keeps_last=self._keeps_last,
             stack_depth=self._stack_depth,
             all_threads=self.experimental_config.all_threads,
             source_roots=source_roots() if self.with_stack else (),

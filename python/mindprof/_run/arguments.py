@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mindprof import _core
-from mindprof._settings.options import DEFAULT_BUDGET_BYTES
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -31,6 +30,10 @@ examples:
 exit codes: those of the program, 2 usage error, 130 Ctrl-C, 143 SIGTERM,
 129 SIGHUP"""
 
+
+#: The default of `--budget`: half of other recordings, because the end of a run waits for the
+#: analysis, and what does not fit is summed up.
+_BUDGET_BYTES = 128 << 20
 
 #: The values of `--stacks`.
 STACKS = ("sampled", "every", "off")
@@ -182,17 +185,18 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--budget",
         type=_bytes,
-        default=DEFAULT_BUDGET_BYTES,
+        default=_BUDGET_BYTES,
         metavar="SIZE",
-        help=f"limit the memory of a recording [default: {DEFAULT_BUDGET_BYTES >> 20}MiB]",
+        help="limit the memory of a recording; of a longer one the last events are kept "
+        f"[default: {_BUDGET_BYTES >> 20}MiB]",
     )
     add(
         "--keep",
         choices=("last", "all"),
         default="last",
         metavar="WHAT",
-        help="if the trace has over 1.2 million records, keep the last ones (last) or all (all) "
-        "[default: last]",
+        help="if the trace has over 400,000 records or the files over 30 MB, keep the last records "
+        "(last) or all (all) [default: last]",
     )
     add(
         "--sort",

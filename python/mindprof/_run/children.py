@@ -23,6 +23,9 @@ _STARTERS = {
 #: The modules of the functions that recorded processes run: those of data loader workers.
 _RECORDED = ("torch.utils.data.", "mindprof._frameworks.")
 
+#: The module whose functions start one process for each rank.
+_SPAWNER = "torch.multiprocessing.spawn"
+
 #: The largest number of names.
 _NAMED = 3
 
@@ -93,6 +96,10 @@ class Children:
 
 def _of_process(child: Any, _: Sequence[Any], __: dict[str, Any]) -> str | None:
     target = getattr(child, "_target", None)
+    arguments = getattr(child, "_args", ())
+    if getattr(target, "__module__", None) == _SPAWNER and arguments:
+        # Its processes run a function of torch, which calls the program's.
+        target = arguments[0]
     name = getattr(target, "__qualname__", None) or type(child).__name__
     module = getattr(target, "__module__", None) or ""
     return None if str(module).startswith(_RECORDED) else str(name)

@@ -7,26 +7,27 @@ import os
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from mindprof import _core
 from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
+from mindprof._run.bounds import (
+    summary_text,
+    table_text,
+    traced_instead,
+    whole_run,
+    write_trace,
+)
 from mindprof._run.children import Children
 from mindprof._run.compilations import compilations
 from mindprof._run.garbage import GarbageTimes
 from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.sources import read_sources
-
-#: The largest number of events and memory records of a trace: about 25 MB, compressed.
-_MOST_RECORDS = 1_200_000
-
-#: The row limit of the table in the folder: none.
-_ALL_ROWS = -1
 
 
 class Results:
@@ -56,8 +57,6 @@ class Results:
             self.say("no further window was written: the program made no more optimizer steps")
             return
         self.windows += 1
-        many = self.arguments.active > 0 and self.arguments.repeat != 1
-        end = f"-{self.windows}" if many else ""
         # A range of the program may have the name of an import, so only real modules count.
         report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
         prof.recorded_steps = ()
@@ -66,7 +65,7 @@ class Results:
         prof.add_metadata_json(*screen.metadata())
         written = []
         for name, write in self._files(prof, report, screen):
-            path = self.folder / name.format(end)
+            path = self._path(name)
             try:
                 write(path)
             except Exception as error:
@@ -74,19 +73,25 @@ class Results:
                 self.say(f"could not write {path}: {error}")
             else:
                 written.append(path)
+        # The trace is written last, with what the others leave of the folder's size.
+        written.sort(key=lambda path: not path.name.startswith("trace"))
         if steps is not None and steps < self.arguments.active:
             wanted = f"{self.arguments.active} requested optimizer steps"
             self.say(f"the window has {steps} of {wanted}: {self._why_no_more(prof)}")
         for cause, count in _core.profile_loss(prof.recording).items():
             self.say(f"events lost: {count:,} {cause}")
+        if why := traced_instead(prof.recording):
+            self.say(why)
         if self.arguments.quiet:
+            for line in _what_is_kept(prof):
+                self.say(line)
             for path in written:
                 self.say(f"wrote {path} ({size_of(path)})")
             return
-        trace = self.folder / f"trace{end}.json.gz"
+        trace = self._path("trace{}.json.gz")
         text = screen.text(
             {
-                "wrote": self._written(written),
+                "wrote": [*self._written(written), *_what_is_kept(prof)],
                 "program": shlex.join(self._program()),
                 "trace": shlex.quote(_near(trace)) if trace in written else None,
                 "has_schedule": self.arguments.active > 0,
@@ -96,6 +101,11 @@ class Results:
         self._show(text.rstrip("\n"))
         if self.arguments.limit:
             self._show(self._table(report, self.arguments.limit, self._width()))
+
+    def _path(self, name: str) -> Path:
+        """Returns the path of a file of the current window."""
+        many = self.arguments.active > 0 and self.arguments.repeat != 1
+        return self.folder / name.format(f"-{self.windows}" if many else "")
 
     def _facts(self, report: _core.RunReport) -> dict[str, Any]:
         """Collects what the engine cannot know: sources, compilations, collections, children."""
@@ -114,24 +124,9 @@ class Results:
         lines = [f"wrote {_near(self.folder)} ({size_text(sizes)}): {names}"]
         if self.kept < 1:
             lines.append(
-                f"the trace has the last {self.kept:.0%} of the events, all else the whole run: "
-                "--keep all keeps them"
+                f"the trace has the last {self.kept:.0%} of these events: --keep all keeps them"
             )
         return lines
-
-    @contextmanager
-    def _bounded(self, prof: RunProfile) -> Iterator[None]:
-        """Makes exports write the last part of a recording that is too large for a file."""
-        most = None if self.arguments.keep_all else _MOST_RECORDS
-        part = None if most is None else _core.last_part(prof.recording, most)
-        if part is None:
-            yield
-            return
-        recording, key, report = part
-        prof.add_metadata_json(key, report)
-        with prof.showing(recording):
-            yield
-        self.kept = len(recording) / max(len(prof.recording), 1)
 
     def _program(self) -> list[str]:
         arguments = self.arguments
@@ -171,12 +166,19 @@ class Results:
             hints = report.hints(has_schedule=self.arguments.active > 0, has_stacks=stacks)
             lines = [*report.facts(), *(f"hint: {hint}" for hint in hints)]
             facts = "".join(f"{line}\n" for line in lines)
-            table = self._table(report, _ALL_ROWS)
+            table = table_text(lambda limit: self._table(report, limit), len(report.rows()))
             path.write_text(f"{table}\n{facts}", encoding="utf-8")
 
-        def write_trace(path: Path) -> None:
-            with self._bounded(prof):
+        def write_last_part(path: Path) -> None:
+            if self.arguments.keep_all:
                 prof.export_chrome_trace(path)
+                return
+            others = (file for name, _ in files if (file := self._path(name)) != path)
+            sizes = sum(file.stat().st_size for file in others if file.exists())
+            self.kept = write_trace(prof, path, sizes)
+
+        def write_summary(path: Path) -> None:
+            path.write_text(summary_text(screen.json(), prof.recording), encoding="utf-8")
 
         def write_timeline(path: Path) -> None:
             with warnings.catch_warnings():
@@ -185,8 +187,7 @@ class Results:
                 prof.export_memory_timeline(str(path))
 
         files: list[tuple[str, Callable[[Path], Any]]] = [
-            ("trace{}.json.gz", write_trace),
-            ("summary{}.json", lambda path: path.write_text(screen.json(), encoding="utf-8")),
+            ("summary{}.json", write_summary),
             ("table{}.txt", write_table),
         ]
         if self.arguments.stacks and report.has_paths():
@@ -194,7 +195,20 @@ class Results:
             files.append(("flamegraph{}.svg", report.write_flamegraph))
         if self.arguments.memory:
             files.append(("memory{}.html", write_timeline))
+        files.append(("trace{}.json.gz", write_last_part))
         return files
+
+
+def _what_is_kept(prof: RunProfile) -> list[str]:
+    """Describes the part of the run that is kept, if it is not the whole run."""
+    sums = whole_run(prof.recording)
+    if sums is None:
+        return []
+    kept, whole = sums["kept_us"] / 1e6, sums["duration_us"] / 1e6
+    return [
+        f"all of this is the last {kept:.1f} s of {whole:.1f} s: {sums['only_in_sums']:,} earlier "
+        "events are only in the sums of summary.json (whole_run); --budget 1GiB keeps more"
+    ]
 
 
 def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from time import perf_counter_ns, time_ns
 
 from mindprof import _core
+from mindprof._profiler import autograd_profile
 from mindprof._profiler.profile import PROFILER_STEP_NAME, profile
 from mindprof._profiler.schedule import ProfilerAction
 from mindprof._run.marks import Marks
@@ -61,6 +62,12 @@ class RunProfile(profile):
             yield
         finally:
             self.profiler.kineto_results = whole
+
+    def _inner_profiler(self) -> autograd_profile.profile:
+        inner = super()._inner_profiler()
+        # The end of a run is what a program does when it has settled.
+        inner._keeps_last = True
+        return inner
 
     def report(self, marks: Marks, modules: set[str]) -> _core.RunReport:
         """Draws the conclusions from the last window.

@@ -40,6 +40,7 @@ class SessionOptions:
         overloads: Keep the names of the operators' overloads.
         with_modules: Record calls of modules, which `with_stack` includes.
         budget_bytes: The maximum memory of the recording.
+        keeps_last: Keep the last events if not all fit into the budget, and sum up the others.
         stack_depth: The maximum depth of recorded Python calls.
         all_threads: Record all threads, not only the one that starts the recording.
         source_roots: The prefixes that are removed from the names of source files.
@@ -57,6 +58,7 @@ class SessionOptions:
     overloads: bool = False
     with_modules: bool = False
     budget_bytes: int = DEFAULT_BUDGET_BYTES
+    keeps_last: bool = False
     stack_depth: int = DEFAULT_STACK_DEPTH
     all_threads: bool = True
     source_roots: tuple[str, ...] = ()

@@ -61,12 +61,17 @@ impl Drawing {
     }
 
     /// Returns the estimated calls: the name, the callers, start and end in milliseconds.
-    fn calls(mut self, end: u64) -> Vec<(String, String, u64, u64)> {
+    fn calls(self, end: u64) -> Vec<(String, String, u64, u64)> {
+        self.calls_at_most(MOST_CALLS, end)
+    }
+
+    fn calls_at_most(mut self, most: usize, end: u64) -> Vec<(String, String, u64, u64)> {
         let scopes = self.part.len();
-        add_to(
+        add_at_most(
             &mut self.part,
             vec![(self.thread, self.samples)],
             millis(end),
+            most,
         );
         let text = |name: StringId| self.part.strings.text(name).to_owned();
         let calls = self.part.events()[scopes..].iter();
@@ -105,6 +110,24 @@ fn frames_in_common_stay_open_and_others_change_halfway() {
         call("g@9", "main f@4", 25, 35),
     ];
     assert_eq!(time.calls(100), expected);
+}
+
+// main  |-----------------------------|
+// f@3   |-----------------------------|
+// g       |--||--||--||--| ...            too many, and shorter than their callers
+#[test]
+fn of_too_many_calls_the_shortest_are_left_out() {
+    let mut time = Drawing::new();
+    for line in 0..40 {
+        time.op(&format!("main f@3 g@{line} h"), (10 + line, 11 + line));
+    }
+    time.sample(60, "main f@4");
+    let expected = [
+        call("main", "", 10, 65),
+        call("f@3", "main", 10, 50),
+        call("f@4", "main", 50, 65),
+    ];
+    assert_eq!(time.calls_at_most(8, 100), expected);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 
 mod attach;
 mod handover;
+mod last_part;
 mod loss;
 mod memory;
 mod names;

@@ -1,0 +1,108 @@
+//! Sums over a whole recording of which a profile has only the last part.
+//!
+//! The recorder writes them when old records made room for new ones, and `mindprof run` reports
+//! them. They are an entry of the profile's metadata, so that they survive a trace file.
+
+use std::fmt::Write;
+
+use crate::{Metadata, Nanos};
+
+/// The sums over a recording that is longer than its profile. The profile has the last events; this
+/// tells how many came before, and what all of them took by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WholeRun {
+    /// The duration of the recording.
+    pub duration: Nanos,
+    /// The duration of the part at its end that the profile describes.
+    pub kept: Nanos,
+    /// The number of events and memory records before that part, which are only in the sums.
+    pub only_in_sums: u64,
+    /// The names with the most self time, of operators and ranges, most first.
+    pub names: Vec<NameSums>,
+}
+
+/// The sums over all events of one name in a [`WholeRun`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameSums {
+    /// The name of the events.
+    pub name: String,
+    /// The number of events.
+    pub calls: u64,
+    /// The time of the events.
+    pub total: Nanos,
+    /// The time of the events outside of the events inside.
+    pub own: Nanos,
+}
+
+impl WholeRun {
+    /// The metadata key of the sums.
+    pub const KEY: &'static str = "mindprof_whole_run";
+
+    /// The largest number of names, and the longest name that is written as it is.
+    const MOST_NAMES: usize = 200;
+    const LONGEST_NAME: usize = 200;
+
+    /// Writes it to the metadata of a profile, as JSON with times in microseconds.
+    pub fn write(&self, metadata: &mut Metadata) {
+        let mut text = format!(
+            "{{\"duration_us\":{},\"kept_us\":{},\"only_in_sums\":{},\"names\":[",
+            self.duration.0 / 1000,
+            self.kept.0 / 1000,
+            self.only_in_sums
+        );
+        for (index, sums) in self.names.iter().take(Self::MOST_NAMES).enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            let name = quoted(&sums.name, Self::LONGEST_NAME);
+            let (calls, total, own) = (sums.calls, sums.total.0 / 1000, sums.own.0 / 1000);
+            let _ = write!(
+                text,
+                "{comma}{{\"name\":{name},\"calls\":{calls},\"total_us\":{total},\"self_us\":{own}}}"
+            );
+        }
+        text.push_str("]}");
+        metadata.set(Self::KEY, text);
+    }
+}
+
+/// Returns the first characters of a text as a JSON string.
+fn quoted(text: &str, longest: usize) -> String {
+    let mut json = String::from('"');
+    for letter in text.chars().take(longest) {
+        match letter {
+            '"' | '\\' => json.extend(['\\', letter]),
+            control if control < ' ' => {
+                let _ = write!(json, "\\u{:04x}", u32::from(control));
+            }
+            other => json.push(other),
+        }
+    }
+    json.push('"');
+    json
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_json_with_escaped_names() {
+        let whole = WholeRun {
+            duration: Nanos(5_000_000),
+            kept: Nanos(2_000_000),
+            only_in_sums: 7,
+            names: vec![NameSums {
+                name: "a \"b\"\n\\".to_owned(),
+                calls: 3,
+                total: Nanos(9_000),
+                own: Nanos(4_999),
+            }],
+        };
+        let mut metadata = Metadata::default();
+        whole.write(&mut metadata);
+        assert_eq!(
+            metadata.get(WholeRun::KEY).unwrap(),
+            "{\"duration_us\":5000,\"kept_us\":2000,\"only_in_sums\":7,\"names\":[\
+             {\"name\":\"a \\\"b\\\"\\u000a\\\\\",\"calls\":3,\"total_us\":9,\"self_us\":4}]}"
+        );
+    }
+}
