@@ -300,7 +300,7 @@ impl RunReport {
         py.enter(|| {
             let metric = StackMetric::SelfCpuTime;
             let folded = Folded::build(&self.analyzed.analysis, metric);
-let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
+            let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
             let drawn = pictures.work;
             let drawn = drawn.cut(PATH_LEVELS, Nanos(drawn.total().0 / DRAWN_PARTS));
             let profile = self.analyzed.analysis.profile();
@@ -308,9 +308,7 @@ let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
                 metric,
                 waited: pictures.waited,
             };
-            write_file(&path, |out| {
-                draw_flamegraph(&drawn, profile, picture, out)
-            })
+            write_file(&path, |out| draw_flamegraph(&drawn, profile, picture, out))
         })
     }
 
