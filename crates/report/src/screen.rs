@@ -194,7 +194,7 @@ fn culprit_text(screen: &Screen, culprit: &Culprit) -> String {
     );
     if let Some(through) = culprit.through.map(|through| &paths.paths[through]) {
         let inside = place_text(through, through.own_line);
-        let _ = write!(text, ", nearly all of it in its calls of {inside}");
+        let _ = write!(text, ", mostly in its calls of {inside}");
     } else {
         let _ = write!(
             text,
