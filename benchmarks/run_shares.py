@@ -75,9 +75,12 @@ def of_pyinstrument(text: str, program: Path) -> Counter[str]:
 
     def add(frame: dict[str, Any], names: list[str]) -> None:
         file = frame.get("file_path") or ""
-        if _IMPORT in file:
+        is_own = Path(file).name == program.name
+        # The code of a module that the program imports; pyinstrument hides the import itself.
+        is_import = frame["function"] == "<module>" and not is_own and bool(names)
+        if _IMPORT in file or is_import:
             return
-        if Path(file).name == program.name:
+        if is_own:
             names = [*names, frame["function"]]
         children = frame.get("children", [])
         if names:
