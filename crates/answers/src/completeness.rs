@@ -93,6 +93,12 @@ impl Extra {
 }
 
 impl Completeness {
+    /// Returns the numbers of events that a profile has and that its recording had, if a cut removed
+    /// or shortened any.
+    pub fn cut_of(profile: &Profile) -> Option<(u64, u64)> {
+        cut_of(profile).ok().flatten()
+    }
+
     /// Collects the facts of both profiles of a comparison. Python calls count only if they are
     /// compared.
     pub(crate) fn of_both(profiles: [&Profile; 2], python_functions: bool) -> [Self; 2] {

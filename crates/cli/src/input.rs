@@ -8,6 +8,7 @@ use std::io;
 use std::path::Path;
 
 use mindprof_analyze::Analysis;
+use mindprof_answers::Completeness;
 use mindprof_report::visible;
 use mindprof_trace::{
     FileError, ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
@@ -64,6 +65,16 @@ pub(crate) fn read_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis>
     let reading = read_known(path, limits)?;
     let _busy = Busy::new("analyzing events".into());
     Ok(Analysis::build(reading.profile))
+}
+
+/// Reports on stderr that a trace is a part of its recording, as one that `run` has bounded.
+pub(crate) fn tell_part(path: &Path, analysis: &Analysis) {
+    if let Some((kept, events)) = Completeness::cut_of(analysis.profile()) {
+        let (path, events) = (path.display(), counted(events, "event"));
+        tell(&format!(
+            "note: {path}: this is a part of the recording: {kept} of {events}"
+        ));
+    }
 }
 
 /// Reads a trace without printing warnings, for commands whose result includes them.

@@ -6,7 +6,7 @@ use mindprof_analyze::{Analysis, slim};
 use mindprof_answers::{NotSelected, TimeSelection};
 
 use crate::failure::advised;
-use crate::input::{ReadLimits, read_analysis};
+use crate::input::{ReadLimits, read_analysis, tell_part};
 use crate::units;
 
 /// The part of a trace that a command looks at. All commands with these options share them.
@@ -22,13 +22,29 @@ pub(crate) struct Selected {
     within: Option<String>,
 }
 
-/// Reads and analyzes the selected part of a trace, and prints warnings.
+/// Reads and analyzes the selected part of a trace. Prints warnings, and whether the trace itself is
+/// only a part of its recording.
 pub(crate) fn read_selected(
     path: &Path,
     limits: ReadLimits,
     selected: &Selected,
 ) -> anyhow::Result<Analysis> {
     let analysis = read_analysis(path, limits)?;
+    tell_part(path, &analysis);
+    select(analysis, selected)
+}
+
+/// Reads and analyzes the selected part of a trace for a comparison, which tells by itself whether
+/// its sides are complete.
+pub(crate) fn read_compared(
+    path: &Path,
+    limits: ReadLimits,
+    selected: &Selected,
+) -> anyhow::Result<Analysis> {
+    select(read_analysis(path, limits)?, selected)
+}
+
+fn select(analysis: Analysis, selected: &Selected) -> anyhow::Result<Analysis> {
     let selection = TimeSelection {
         steps: selected.steps,
         within: selected.within.clone(),

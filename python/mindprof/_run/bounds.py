@@ -55,7 +55,7 @@ def write_trace(prof: RunProfile, path: Path, others: int) -> float:
                 prof.export_chrome_trace(path)
         size = path.stat().st_size
         if size <= allowed or most <= 1:
-            return len(written) / max(len(whole), 1)
+            return len(written) / len(whole) if len(whole) else 1.0
         # A little less than what fits: the beginning of a step decides.
         most = int(min(most, len(written)) * allowed / size * 0.9)
 

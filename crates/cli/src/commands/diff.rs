@@ -14,7 +14,7 @@ use mindprof_report::{
 use crate::failure::{Outcome, advised};
 use crate::input::ReadLimits;
 use crate::output::{print, print_line, tell};
-use crate::selected::{Selected, read_selected};
+use crate::selected::{Selected, read_compared};
 use crate::terminal::terminal_width;
 use crate::units::{self, Percent};
 
@@ -199,8 +199,8 @@ impl DiffArgs {
 
 /// Prints the comparison, and applies the limit of `--fail-over` if there is one.
 pub(crate) fn run(args: &DiffArgs) -> anyhow::Result<Outcome> {
-    let before = read_selected(&args.before, args.limits, &args.selected)?;
-    let after = read_selected(&args.after, args.limits, &args.selected)?;
+    let before = read_compared(&args.before, args.limits, &args.selected)?;
+    let after = read_compared(&args.after, args.limits, &args.selected)?;
     let diff = Diff::build(&before, &after, args.options());
     if diff.python_functions && !args.include_python_functions {
         tell("no operators in the traces: comparing Python functions");

@@ -6,7 +6,7 @@ use mindprof_answers::{OwnCode, StepTimes};
 use mindprof_report::{StepsLayout, steps_text};
 
 use crate::failure::Outcome;
-use crate::input::{ReadLimits, read_analysis};
+use crate::input::{ReadLimits, read_analysis, tell_part};
 use crate::output::{print, print_line};
 use crate::terminal::terminal_width;
 
@@ -54,6 +54,7 @@ pub(crate) struct StepsArgs {
 /// Prints the steps of a trace.
 pub(crate) fn run(args: &StepsArgs) -> anyhow::Result<Outcome> {
     let analysis = read_analysis(&args.trace, args.limits)?;
+    tell_part(&args.trace, &analysis);
     let own = OwnCode::of(analysis.profile().metadata(), &args.mine);
     let times = StepTimes::build(&analysis, &own);
     if args.json {

@@ -56,6 +56,20 @@ fn every_kind_of_cut_gives_a_clean_trace_that_records_it() {
 }
 
 #[test]
+fn numbers_of_a_part_are_told_to_be_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("small.json.gz");
+    slim(&golden("trace.json.gz"), &out, &["--max-size", "20KB"]).told();
+    for command in ["table", "functions", "steps"] {
+        let whole = run([Path::new(command), &golden("trace.json.gz")]);
+        assert!(!whole.stderr.contains("part of the recording"), "{command}");
+        let part = run([Path::new(command), &out]);
+        let note = "small.json.gz: this is a part of the recording: ";
+        assert!(part.stderr.contains(note), "{command}: {}", part.stderr);
+    }
+}
+
+#[test]
 fn a_step_is_kept_with_the_kernels_it_launched() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("step.json");
