@@ -3,9 +3,9 @@
 //! The stack of a thread is known while a scope runs, but a scope says nothing about the time
 //! between two of them: a loop may do anything there. The samples in such a gap fill it, each up to
 //! halfway to the next. A gap without a sample gets the stack of a sample from another gap of its
-//! kind, between scopes with the same stacks; the gaps of one kind take turns with its samples, so
-//! that shares of time follow the samples. If there is none, or if the gap is short, only the frames
-//! that the stacks around it have in common are open.
+//! kind: between scopes with the same stacks, or else with the same functions. The gaps of one kind
+//! take turns with its samples, so that shares of time follow the samples. If there is none, or if
+//! the gap is short, only the functions that the stacks around it have in common are open.
 //!
 //! The result is calls that enclose the scopes they made, as traced calls do. A call is named by the
 //! line that it is at, so a function that moves on to another line becomes another call.
@@ -21,7 +21,7 @@
 use std::cmp::Reverse;
 
 use mindprof_model::{
-    Category, Event, EventBatch, Flags, Nanos, Part, StackId, StringId, ThreadId,
+    Category, Event, EventBatch, Flags, Nanos, Part, Place, StackId, StringId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -116,21 +116,36 @@ fn merge(mut items: Vec<Item>, samples: &[KnownStack]) -> Vec<Item> {
     items
 }
 
-/// The tree of stacks, with the depth of each.
+/// The tree of stacks, with the depth and the functions of each.
 struct Tree {
     nodes: Vec<(StackId, StringId)>,
     depths: Vec<u32>,
+    /// By stack, the number of its innermost function, whatever line that is at.
+    functions: Vec<u32>,
+    /// By stack, the number of all its functions in order, whatever lines they are at.
+    paths: Vec<u32>,
 }
 
 impl Tree {
     fn of(part: &Part) -> Self {
-        let mut nodes = vec![(StackId::NONE, StringId::from_raw(0))];
-        let mut depths = vec![0];
+        let mut tree = Self {
+            nodes: vec![(StackId::NONE, StringId::from_raw(0))],
+            depths: vec![0],
+            functions: vec![0],
+            paths: vec![0],
+        };
+        let functions = functions(part);
+        let mut paths: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         for (caller, frame) in part.stacks.nodes() {
-            nodes.push((caller, frame));
-            depths.push(depths[caller.index()] + 1);
+            let function = functions[frame.index()];
+            let next = paths.len() as u32 + 1;
+            let path = *(paths.entry((tree.paths[caller.index()], function))).or_insert(next);
+            tree.nodes.push((caller, frame));
+            tree.depths.push(tree.depths[caller.index()] + 1);
+            tree.functions.push(function);
+            tree.paths.push(path);
         }
-        Self { nodes, depths }
+        tree
     }
 
     fn depth(&self, stack: StackId) -> usize {
@@ -139,6 +154,19 @@ impl Tree {
 
     fn caller(&self, stack: StackId) -> StackId {
         self.nodes[stack.index()].0
+    }
+
+    /// Returns the frames of `a` whose functions two stacks have in common from the outermost on. A
+    /// function that only moved on to another line is common to both.
+    fn common_functions(&self, mut a: StackId, mut b: StackId) -> StackId {
+        while self.paths[a.index()] != self.paths[b.index()] {
+            if self.depth(a) >= self.depth(b) {
+                a = self.caller(a);
+            } else {
+                b = self.caller(b);
+            }
+        }
+        a
     }
 
     /// Returns the frames that two stacks have in common from the outermost on.
@@ -152,6 +180,18 @@ impl Tree {
         }
         a
     }
+}
+
+/// Returns for each frame the number of its function: frames of one file and function name share it.
+fn functions(part: &Part) -> Vec<u32> {
+    let mut numbers: FxHashMap<(&str, &str), u32> = FxHashMap::default();
+    let frames = part.strings.iter().map(|text| {
+        let place = Place::parse(text);
+        let key = place.map_or((text, ""), |place| (place.file, place.function));
+        let next = numbers.len() as u32 + 1;
+        *numbers.entry(key).or_insert(next)
+    });
+    frames.collect()
 }
 
 /// Returns for each scope the frames that are open during all of it: what the stacks of everything
@@ -228,22 +268,59 @@ fn edges(items: &[Item], floors: &[Option<StackId>]) -> Vec<(Nanos, Edge)> {
 type GapKind = (Option<StackId>, Option<StackId>, bool);
 
 /// The samples in gaps of each kind, which stand for gaps of the kind that no sample fell into.
-#[derive(Default)]
-struct Substitutes {
-    by_kind: FxHashMap<GapKind, (Vec<StackId>, usize)>,
+///
+/// A program with many lines or deep recursion has more kinds of gaps than samples. So kinds are also
+/// taken together if the functions around them are the same, and then if only the innermost are.
+struct Substitutes<'a> {
+    tree: &'a Tree,
+    by_kind: FxHashMap<[u32; 4], (Vec<StackId>, usize)>,
 }
 
-impl Substitutes {
-    fn add(&mut self, kind: GapKind, stack: StackId) {
-        self.by_kind.entry(kind).or_default().0.push(stack);
+/// The ways in which gaps are of one kind, the closest first.
+#[derive(Clone, Copy)]
+enum Likeness {
+    SameStacks,
+    SameFunctions,
+    SameInnermostFunctions,
+}
+
+impl Likeness {
+    const ALL: [Self; 3] = [
+        Self::SameStacks,
+        Self::SameFunctions,
+        Self::SameInnermostFunctions,
+    ];
+}
+
+impl Substitutes<'_> {
+    fn key(&self, likeness: Likeness, (left, right, is_inside): GapKind) -> [u32; 4] {
+        let number = |stack: Option<StackId>| {
+            stack.map_or(u32::MAX, |stack| match likeness {
+                Likeness::SameStacks => stack.to_raw(),
+                Likeness::SameFunctions => self.tree.paths[stack.index()],
+                Likeness::SameInnermostFunctions => self.tree.functions[stack.index()],
+            })
+        };
+        let (left, right) = (number(left), number(right));
+        [likeness as u32, left, right, u32::from(is_inside)]
     }
 
-    /// Returns the next sample in turn for a gap of a kind.
-    fn next(&mut self, kind: GapKind) -> Option<StackId> {
-        let (stacks, turn) = self.by_kind.get_mut(&kind)?;
-        let stack = stacks[*turn % stacks.len()];
-        *turn += 1;
-        Some(stack)
+    fn add(&mut self, kind: GapKind, stack: StackId) {
+        for likeness in Likeness::ALL {
+            let key = self.key(likeness, kind);
+            self.by_kind.entry(key).or_default().0.push(stack);
+        }
+    }
+
+    /// Returns the next sample in turn for a gap of a kind, within the calls of `floor`.
+    fn next(&mut self, kind: GapKind, floor: StackId) -> Option<StackId> {
+        Likeness::ALL.into_iter().find_map(|likeness| {
+            let key = self.key(likeness, kind);
+            let (stacks, turn) = self.by_kind.get_mut(&key)?;
+            let stack = stacks[*turn % stacks.len()];
+            *turn += 1;
+            (self.tree.common(stack, floor) == floor).then_some(stack)
+        })
     }
 }
 
@@ -339,7 +416,10 @@ impl<'a> Estimate<'a> {
 
     fn run(mut self, items: &[Item], window_end: Nanos) {
         let edges = edges(items, &floors(self.tree, items));
-        let mut substitutes = Substitutes::default();
+        let mut substitutes = Substitutes {
+            tree: self.tree,
+            by_kind: FxHashMap::default(),
+        };
         each_gap(&edges, |kind, _, samples, _| {
             for (_, edge) in samples {
                 if let Edge::Sample(stack) = edge {
@@ -410,7 +490,7 @@ impl<'a> Estimate<'a> {
         kind: GapKind,
         begin: Option<Nanos>,
         end: Option<Nanos>,
-        substitutes: &mut Substitutes,
+        substitutes: &mut Substitutes<'_>,
     ) {
         let (Some(begin), Some(end)) = (begin, end) else {
             return;
@@ -418,15 +498,13 @@ impl<'a> Estimate<'a> {
         let floor = self.floor();
         let length = end.saturating_sub(begin);
         if length >= SHORTEST_SUBSTITUTED && length <= REACH {
-            let substitute = substitutes.next(kind);
-            let is_within = |stack: &StackId| self.tree.common(*stack, floor) == floor;
-            if let Some(stack) = substitute.filter(is_within) {
+            if let Some(stack) = substitutes.next(kind, floor) {
                 self.change(stack, begin, begin);
                 return;
             }
         }
         if let (Some(left), Some(right), _) = kind {
-            let common = self.tree.common(left, right);
+            let common = self.tree.common_functions(left, right);
             let depth = self.tree.depth(common).max(self.tree.depth(floor));
             self.close_to(depth, begin);
         }

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Draws scopes and samples of one thread. A stack is written as its frames: `"main f"`.
+/// Draws scopes and samples of one thread. A stack is written as its frames: `"main f@3"`, where 3 is
+/// the line that the function is at.
 struct Drawing {
     part: Part,
     thread: ThreadId,
@@ -29,7 +30,7 @@ impl Drawing {
     fn stack(&mut self, frames: &str) -> StackId {
         let mut stack = StackId::NONE;
         for frame in frames.split_whitespace() {
-            let frame = self.part.strings.intern(frame);
+            let frame = self.part.strings.intern(&long(frame));
             stack = self.part.stacks.push(stack, frame);
         }
         stack
@@ -73,7 +74,7 @@ impl Drawing {
             millis(end),
             most,
         );
-        let text = |name: StringId| self.part.strings.text(name).to_owned();
+        let text = |name: StringId| short(self.part.strings.text(name));
         let calls = self.part.events()[scopes..].iter();
         calls
             .map(|call| {
@@ -84,6 +85,22 @@ impl Drawing {
                 (text(call.name), callers.join(" "), start, end)
             })
             .collect()
+    }
+}
+
+/// Returns a frame as recordings have it.
+fn long(frame: &str) -> String {
+    match frame.split_once('@') {
+        Some((function, line)) => format!("a.py({line}): {function}"),
+        None => frame.into(),
+    }
+}
+
+/// Returns a frame as drawings have it.
+fn short(frame: &str) -> String {
+    match Place::parse(frame) {
+        Some(place) => format!("{}@{}", place.function, place.line),
+        None => frame.into(),
     }
 }
 
@@ -159,6 +176,7 @@ fn calls_never_cross_the_edge_of_a_range() {
     let expected = [
         call("main", "", 3, 46),
         call("f@3", "main", 3, 10),
+        call("f@3", "main", 10, 20),
         call("f@4", "main", 20, 30),
         call("f@4", "main", 42, 46),
     ];
@@ -196,6 +214,60 @@ fn gaps_without_samples_are_like_sampled_ones() {
         own.map(|call| call.3 - call.2).sum()
     };
     assert_eq!((total("f@3"), total("f@2"), total("g@9")), (10, 81, 81));
+}
+
+fn own_time(calls: &[(String, String, u64, u64)], function: &str) -> u64 {
+    let is_of = |name: &str| name.split('@').next() == Some(function);
+    let total = |is: &dyn Fn(&str, &str) -> bool| -> u64 {
+        let calls = calls.iter().filter(|call| is(&call.0, &call.1));
+        calls.map(|call| call.3 - call.2).sum()
+    };
+    let callees = |_: &str, callers: &str| callers.split(' ').next_back().is_some_and(is_of);
+    total(&|name, _| is_of(name)) - total(&callees)
+}
+
+/// A loop that was written out: each gap lies between other lines, and few have a sample.
+#[test]
+fn gaps_between_other_lines_are_like_sampled_ones() {
+    let mut time = Drawing::new();
+    for line in 0..20 {
+        time.op(&format!("main@1 f@{line}"), (10 * line, 10 * line + 1));
+        if line % 5 == 2 {
+            time.sample(10 * line + 5, &format!("main@1 f@{line} helper@90"));
+        }
+    }
+    let calls = time.calls(300);
+    // Nineteen gaps of 9 ms, and operators of 1 ms.
+    assert_eq!(own_time(&calls, "helper"), 19 * 9);
+    assert_eq!(own_time(&calls, "f"), 20);
+    assert_eq!(own_time(&calls, "main"), 0);
+}
+
+/// Each level of a recursion is a stack of its own.
+#[test]
+fn gaps_at_other_depths_are_like_sampled_ones() {
+    let mut time = Drawing::new();
+    let mut callers = String::from("main@1");
+    for depth in 0..20 {
+        callers.push_str(" f@3");
+        time.op(&callers, (10 * depth, 10 * depth + 1));
+        if depth % 5 == 2 {
+            time.sample(10 * depth + 5, &format!("{callers} helper@90"));
+        }
+    }
+    let calls = time.calls(300);
+    assert_eq!(own_time(&calls, "helper"), 19 * 9);
+}
+
+/// Without any sample, the function that moved on to its next line is what ran.
+#[test]
+fn a_function_that_moves_on_stays_open() {
+    let mut time = Drawing::new();
+    time.op("main@1 f@3", (0, 1));
+    time.op("main@1 f@4", (10, 11));
+    let calls = time.calls(50);
+    assert_eq!(own_time(&calls, "f"), 11);
+    assert_eq!(own_time(&calls, "main"), 0);
 }
 
 #[test]
