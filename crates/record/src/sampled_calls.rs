@@ -276,29 +276,25 @@ struct Substitutes<'a> {
     by_kind: FxHashMap<[u32; 4], (Vec<StackId>, usize)>,
 }
 
-/// The ways in which gaps are of one kind, the closest first.
+/// The things that gaps of one kind have in common, the closest likeness first.
 #[derive(Clone, Copy)]
 enum Likeness {
-    SameStacks,
-    SameFunctions,
-    SameInnermostFunctions,
+    Stacks,
+    Functions,
+    InnermostFunctions,
 }
 
 impl Likeness {
-    const ALL: [Self; 3] = [
-        Self::SameStacks,
-        Self::SameFunctions,
-        Self::SameInnermostFunctions,
-    ];
+    const ALL: [Self; 3] = [Self::Stacks, Self::Functions, Self::InnermostFunctions];
 }
 
 impl Substitutes<'_> {
     fn key(&self, likeness: Likeness, (left, right, is_inside): GapKind) -> [u32; 4] {
         let number = |stack: Option<StackId>| {
             stack.map_or(u32::MAX, |stack| match likeness {
-                Likeness::SameStacks => stack.to_raw(),
-                Likeness::SameFunctions => self.tree.paths[stack.index()],
-                Likeness::SameInnermostFunctions => self.tree.functions[stack.index()],
+                Likeness::Stacks => stack.to_raw(),
+                Likeness::Functions => self.tree.paths[stack.index()],
+                Likeness::InnermostFunctions => self.tree.functions[stack.index()],
             })
         };
         let (left, right) = (number(left), number(right));
@@ -497,11 +493,11 @@ impl<'a> Estimate<'a> {
         };
         let floor = self.floor();
         let length = end.saturating_sub(begin);
-        if length >= SHORTEST_SUBSTITUTED && length <= REACH {
-            if let Some(stack) = substitutes.next(kind, floor) {
-                self.change(stack, begin, begin);
-                return;
-            }
+        if (SHORTEST_SUBSTITUTED..=REACH).contains(&length)
+            && let Some(stack) = substitutes.next(kind, floor)
+        {
+            self.change(stack, begin, begin);
+            return;
         }
         if let (Some(left), Some(right), _) = kind {
             let common = self.tree.common_functions(left, right);
