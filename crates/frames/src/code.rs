@@ -11,6 +11,10 @@ const LONGEST_TABLE: u64 = 1 << 22;
 /// A count of references that no object reaches; the highest bits of the word may be marks.
 const MOST_REFERENCES: u64 = 1 << 40;
 
+/// The index of the word of a text that holds the hash of its characters, once that is known. The
+/// names of code are interned, so theirs is.
+const TEXT_HASH: usize = 3;
+
 /// The index of the word of a bytes object that holds its length, and the offset of its bytes.
 const BYTES_LENGTH: usize = 2;
 const BYTES_DATA: u64 = 32;
@@ -48,18 +52,23 @@ impl CodeLayout {
     /// Returns words that tell the code object from another one that may get its address later, or
     /// `None` if it is another kind of object or cannot be read.
     #[inline]
-    pub fn identity<M: Memory>(&self, memory: &M, code: u64) -> Option<[u64; 3]> {
+    pub fn identity<M: Memory>(&self, memory: &M, code: u64) -> Option<[u64; 4]> {
         // Words zero and one of every object are its count of references and its type. Memory that
         // was freed holds an address in place of the count.
         let fields = [0, 1, self.name, self.file, self.table];
         let [count, kind, name, file, table] = memory.gather(code, fields)?;
         let is_alive = kind == self.kind && (1..MOST_REFERENCES).contains(&count);
-        is_alive.then_some([name, file, table])
+        if !is_alive {
+            return None;
+        }
+        // The parts of new code may have the addresses of those of freed code, too.
+        let [hash] = memory.gather(name, [TEXT_HASH])?;
+        Some([name, file, table, hash])
     }
 
     /// Returns the code object at an address.
     pub fn read(&self, text: &TextLayout, code: u64) -> Option<Code> {
-        let [name, file, table] = self.identity(&crate::Checked, code)?;
+        let [name, file, table, _] = self.identity(&crate::Checked, code)?;
         let aligned = (code + self.first_line) & !7;
         let [word] = read_words(aligned)?;
         let shift = 8 * (code + self.first_line - aligned);

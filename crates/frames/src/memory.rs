@@ -58,7 +58,8 @@ impl Direct {
     ///
     /// # Safety
     /// While the value is in use, every address that it is asked for must be readable. Frames of
-    /// the calling thread are, and their code: the thread waits in a call that they made.
+    /// the calling thread are, and their code with its name: the thread waits in a call that they
+    /// made.
     pub const unsafe fn new() -> Self {
         Self(())
     }

@@ -19,7 +19,7 @@ pub(super) enum Named {
 #[derive(Default)]
 pub(super) struct Places {
     /// The names, with what tells the code object from another one at the same address.
-    known: FxHashMap<RawFrame, ([u64; 3], Named)>,
+    known: FxHashMap<RawFrame, ([u64; 4], Named)>,
 }
 
 impl Places {
