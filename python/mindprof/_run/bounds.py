@@ -18,7 +18,7 @@ from mindprof._run.run_profile import RunProfile
 MOST_BYTES = 30_000_000
 _LEAST_TRACE_BYTES = 5_000_000
 
-#: The largest number of events and memory records of a trace. They are written within a second.
+#: The largest number of events and memory records of a trace, which bounds the time to write it.
 _MOST_RECORDS = 400_000
 
 #: The largest size of the table, and the largest number of steps in the summary.
