@@ -48,8 +48,8 @@ $(TOOLS)/bin/cargo-nextest:
 	cargo install --quiet --locked --debug --root $(TOOLS) cargo-nextest@0.9.143
 
 .PHONY: test-loom
-test-loom: ## Check the lock-free parts of the recorder in every interleaving
-	RUSTFLAGS="--cfg loom" cargo test --package mindprof-record --lib --target-dir target/loom
+test-loom: $(NEXTEST_READY) ## Check the lock-free parts of the recorder in every interleaving
+	RUSTFLAGS="--cfg loom" $(NEXTEST) run --package mindprof-record --lib --target-dir target/loom
 
 .PHONY: test-python
 test-python: setup build ## Run the Python tests
