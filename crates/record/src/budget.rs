@@ -110,5 +110,6 @@ mod tests {
         reset();
         assert_eq!(charge_records(400, 1), 300);
         assert_eq!(charge(400, 1), 100, "the rest");
+        set_shared(false);
     }
 }
