@@ -123,7 +123,9 @@ fn the_lock_behind_the_list_is_found() {
 #[test]
 fn a_lock_that_nobody_waits_for_is_refused() {
     USES_LOCK.store(false, Ordering::Relaxed);
-    assert_eq!(find(&symbols(), &memory()), None);
+    let found = find(&symbols(), &memory());
+    USES_LOCK.store(true, Ordering::Relaxed);
+    assert_eq!(found, None);
 }
 
 #[test]
