@@ -185,8 +185,8 @@ class TestSamples:
         assert {"step", "busy"} <= names
         assert not any("mindprof/" in event["name"] for event in calls_of(trace))
         facts = trace["mindprof_sampling"]
-        assert facts["interval_us"] == 10_000
-        assert facts["samples"] >= 1
+        assert facts["interval_us"] > 0
+        assert facts["samples"] >= facts["main_samples"] >= 1
 
     def test_calls_enclose_ranges_and_operators(self, tmp_path: Path) -> None:
         x = tensor()

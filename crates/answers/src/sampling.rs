@@ -9,10 +9,12 @@ use serde::Serialize;
 /// line was found running, each named with that line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sampling {
-    /// The time between two samples, in microseconds.
+    /// The mean time between two samples of the main thread, in microseconds.
     pub interval_us: u64,
-    /// The number of samples.
+    /// The number of samples of all threads.
     pub samples: u64,
+    /// The number of samples of the main thread, whose shares are shown.
+    pub main_samples: u64,
     /// The number of samples that could not be kept.
     pub dropped: u64,
 }
@@ -24,8 +26,15 @@ impl Sampling {
         Some(Self {
             interval_us: found.interval_us,
             samples: found.samples,
+            main_samples: found.main_samples,
             dropped: found.dropped,
         })
+    }
+
+    /// Returns the number of samples of the main thread that fell into some of its time.
+    pub fn samples_in(&self, time: Nanos) -> u64 {
+        let taken = time.0 / (self.interval_us * 1000).max(1);
+        taken.min(self.main_samples)
     }
 
     /// Returns the standard error of a sampled part of some time, as a fraction of that time.
@@ -33,8 +42,7 @@ impl Sampling {
     /// A sample falls into the part with its probability `p`, so that the share that `n` samples
     /// find has the standard error `sqrt(p (1 - p) / n)`.
     pub fn error(&self, part: Nanos, whole: Nanos) -> f64 {
-        let taken = whole.0 / (self.interval_us * 1000).max(1);
-        let samples = taken.min(self.samples).max(1);
+        let samples = self.samples_in(whole).max(1);
         let share = (part.0 as f64 / whole.0.max(1) as f64).min(1.0);
         (share * (1.0 - share) / samples as f64).sqrt()
     }
@@ -51,11 +59,13 @@ mod tests {
         let recorded = mindprof_model::Sampling {
             interval_us: 10_000,
             samples: 900,
+            main_samples: 300,
             dropped: 0,
         };
         recorded.write(&mut metadata);
         let sampling = Sampling::read(&metadata).unwrap();
-        // Two seconds hold 200 samples of the 900, which are of all threads.
+        // Two seconds hold 200 samples of the 300, and four would hold more than there are.
+        assert_eq!(sampling.samples_in(Nanos(4_000_000_000)), 300);
         let error = sampling.error(Nanos(1_000_000_000), Nanos(2_000_000_000));
         assert!((error - (0.25_f64 / 200.0).sqrt()).abs() < 1e-12);
         assert!(sampling.error(Nanos(1), Nanos(0)).abs() < 1e-12);

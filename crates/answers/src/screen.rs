@@ -6,7 +6,7 @@
 use mindprof_analyze::{Analysis, microseconds};
 use mindprof_model::{Category, LossCause, Nanos};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::charges::AllCharges;
 use crate::code_paths::CodePaths;
@@ -14,6 +14,7 @@ use crate::memory_growth::MemoryGrowth;
 use crate::own_code::OwnCode;
 use crate::questions::micros;
 use crate::run::RunReport;
+use crate::sampling::Sampling;
 use crate::source_files::SourceFiles;
 use crate::step_times::StepTimes;
 use crate::steps::Step;
@@ -96,10 +97,8 @@ pub struct Screen {
     pub lost: u64,
     /// Whether a device did work.
     pub has_device: bool,
-    /// The time between two samples of stacks in microseconds, if stacks were sampled.
-    pub sample_interval_us: Option<f64>,
-    /// The number of samples.
-    pub samples: Option<u64>,
+    /// How stacks were sampled, or `None` if every call was recorded.
+    pub sampling: Option<Sampling>,
 }
 
 impl Screen {
@@ -114,9 +113,6 @@ impl Screen {
         let waits: u64 = report.waits.times().iter().map(|time| time.0).sum();
         let paths = CodePaths::build(analysis, &charges.main, &own, &facts.sources);
         let is_waiting = report.waits.has_workers && waits as f64 > WAITING * paths.total.0 as f64;
-        let sampling = profile.metadata().get("mindprof_sampling");
-        let sampling: Option<Value> = sampling.and_then(|text| serde_json::from_str(text).ok());
-        let sampled = |key: &str| sampling.as_ref().and_then(|sampling| sampling.get(key));
         Self {
             paths,
             elsewhere: is_waiting
@@ -130,8 +126,7 @@ impl Screen {
                 .events()
                 .iter()
                 .any(|event| event.category == Category::Kernel),
-            sample_interval_us: sampled("interval_us").and_then(Value::as_f64),
-            samples: sampled("samples").and_then(Value::as_u64),
+            sampling: Sampling::read(profile.metadata()),
             report: report.clone(),
             steps,
             facts,
@@ -143,6 +138,13 @@ impl Screen {
         let waits = self.report.waits.times();
         let total: u64 = waits.iter().map(|time| time.0).sum();
         Nanos(total).min(self.report.rest)
+    }
+
+    /// Returns the number of samples that the shares of functions rest on: those of the main thread
+    /// in the time that they are shares of. `None` if stacks were not sampled.
+    pub fn samples(&self) -> Option<u64> {
+        let sampling = self.sampling?;
+        Some(sampling.samples_in(self.paths.total))
     }
 
     /// Returns the time of all compilations.
@@ -177,8 +179,8 @@ impl Screen {
             "children_not_recorded": self.facts.children,
             "workers": report.workers,
             "lost_events": self.lost,
-            "sample_interval_us": self.sample_interval_us,
-            "samples": self.samples,
+            "sample_interval_us": self.sampling.map(|sampling| sampling.interval_us),
+            "samples": self.samples(),
         })
         .to_string()
     }

@@ -10,10 +10,13 @@ const KEY: &str = "mindprof_sampling";
 /// The sampling behind the Python calls of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// The time between two samples of a thread, in microseconds.
+    /// The mean time between two samples of the main thread, in microseconds. The more threads there
+    /// are, the longer it is.
     pub interval_us: u64,
-    /// The number of samples.
+    /// The number of samples of all threads.
     pub samples: u64,
+    /// The number of samples of the main thread.
+    pub main_samples: u64,
     /// The number of samples that could not be taken or kept.
     pub dropped: u64,
 }
@@ -24,10 +27,12 @@ impl Sampling {
         let Self {
             interval_us,
             samples,
+            main_samples,
             dropped,
         } = self;
         let text = format!(
-            "{{\"interval_us\":{interval_us},\"samples\":{samples},\"dropped\":{dropped}}}"
+            "{{\"interval_us\":{interval_us},\"samples\":{samples},\
+             \"main_samples\":{main_samples},\"dropped\":{dropped}}}"
         );
         metadata.set(KEY, text);
     }
@@ -42,9 +47,11 @@ impl Sampling {
             let (_, number) = pairs.find(|(found, _)| found.trim_matches('"') == key)?;
             number.parse().ok()
         };
+        let samples = number("samples")?;
         Some(Self {
             interval_us: number("interval_us")?,
-            samples: number("samples")?,
+            samples,
+            main_samples: number("main_samples").unwrap_or(samples),
             dropped: number("dropped")?,
         })
     }
@@ -59,15 +66,20 @@ mod tests {
         let sampling = Sampling {
             interval_us: 10_000,
             samples: 312,
+            main_samples: 104,
             dropped: 2,
         };
         let mut metadata = Metadata::default();
         assert_eq!(Sampling::read(&metadata), None);
         sampling.write(&mut metadata);
         assert_eq!(Sampling::read(&metadata), Some(sampling));
-        let other = r#"{ "dropped": 2, "samples": 312, "interval_us": 10000 }"#;
+        let other =
+            r#"{ "main_samples": 104, "dropped": 2, "samples": 312, "interval_us": 10000 }"#;
         metadata.set(KEY, other);
         assert_eq!(Sampling::read(&metadata), Some(sampling));
+        metadata.set(KEY, r#"{"interval_us":10000,"samples":312,"dropped":2}"#);
+        let read = Sampling::read(&metadata).unwrap();
+        assert_eq!(read.main_samples, 312, "an older trace does not tell threads apart");
         for wrong in ["", "{}", "{\"samples\":1}", "[1,2]"] {
             metadata.set(KEY, wrong);
             assert_eq!(Sampling::read(&metadata), None, "{wrong}");

@@ -21,7 +21,7 @@ use crate::options::Calls;
 use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
 use crate::results::add_results;
 use crate::sampled_calls::{self, KnownStack};
-use crate::samples::{SAMPLE_INTERVAL, SampleCapture};
+use crate::samples::{SAMPLE_INTERVAL, Sample, SampleCapture};
 use crate::storages::SideRecords;
 
 /// Builds the profile of a capture, its earlier windows and everything attached to them.
@@ -218,15 +218,34 @@ fn merge_samples(
             stack: stacks[sample.stack as usize],
         });
     }
-    Sampling {
-        interval_us: SAMPLE_INTERVAL.as_micros() as u64,
-        samples: samples.list.len() as u64,
-        dropped: samples.dropped,
-    }
-    .write(&mut part.metadata);
+    sampling(samples, scale).write(&mut part.metadata);
     let mut lists: Vec<_> = lists.into_iter().collect();
     lists.sort_unstable_by_key(|(thread, _)| *thread);
     lists
+}
+
+/// Returns how the main thread was sampled. The shares of time that reports show are its.
+fn sampling(samples: &SampleCapture, scale: &Scale) -> Sampling {
+    let process = u64::from(std::process::id());
+    let has_process = samples.list.iter().any(|sample| sample.thread == process);
+    let first = samples.list.first().map(|sample| sample.thread);
+    let main = if has_process { Some(process) } else { first };
+    let is_main = |sample: &&Sample| Some(sample.thread) == main;
+    let times = samples.list.iter().filter(is_main);
+    let (count, first, last) = times.fold((0, u64::MAX, 0), |(count, first, last), sample| {
+        (count + 1, sample.time.min(first), sample.time.max(last))
+    });
+    // The sampler rests longer if there are many threads.
+    let interval_ns = match count {
+        0 | 1 => SAMPLE_INTERVAL.as_nanos() as u64,
+        _ => scale.duration(last - first) / (count - 1),
+    };
+    Sampling {
+        interval_us: interval_ns / 1000,
+        samples: samples.list.len() as u64,
+        main_samples: count,
+        dropped: samples.dropped,
+    }
 }
 
 /// Describes a CPU thread of this process.

@@ -234,7 +234,7 @@ pub(crate) fn push_notes(text: &mut String, functions: &Functions, width: Option
     if let Some((sampling, error)) = functions.sampling.zip(functions.share_error()) {
         let interval = sampling.interval_us as f64 / 1000.0;
         let note = format!(
-            "Python time is sampled every {interval} ms: shares are right within ± {:.1} points",
+            "Python time is sampled every {interval:.0} ms: shares are right within ± {:.1} points",
             (100.0 * error).max(0.1)
         );
         push_wrapped(text, &note, width);

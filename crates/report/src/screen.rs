@@ -410,7 +410,7 @@ fn facts(screen: &Screen) -> Vec<String> {
             screen.facts.children.join(", ")
         ));
     }
-    if let Some(samples) = screen.samples.filter(|&samples| samples > 0) {
+    if let Some(samples) = screen.samples().filter(|&samples| samples > 0) {
         // Two standard errors of a share of one half, the least certain one.
         let error = 100.0 / (samples as f64).sqrt();
         facts.push(format!(

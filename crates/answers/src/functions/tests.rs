@@ -257,7 +257,8 @@ fn sampled() -> Drawing {
     let mut time = Drawing::new();
     let sampling = mindprof_model::Sampling {
         interval_us: 0,
-        samples: 16,
+        samples: 64,
+        main_samples: 16,
         dropped: 0,
     };
     sampling.write(&mut time.part.metadata);

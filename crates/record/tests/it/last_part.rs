@@ -164,6 +164,24 @@ fn the_last_samples_are_kept_too() {
 }
 
 #[test]
+fn samples_of_the_main_thread_are_counted_apart() {
+    let options = Options {
+        calls: Calls::Sampled,
+        ..keeping_last(1 << 20)
+    };
+    let profile = record(options, || {
+        let name = Name::intern("wait", NameKind::Function);
+        let main = u64::from(std::process::id());
+        for _ in 0..10 {
+            (1..=64).for_each(|idle| add_sample(main + idle, [name]));
+            add_sample(main, [name]);
+        }
+    });
+    let sampling = Sampling::read(profile.metadata()).unwrap();
+    assert_eq!((sampling.samples, sampling.main_samples), (650, 10));
+}
+
+#[test]
 fn everything_is_kept_if_it_fits() {
     let profile = record(keeping_last(1 << 20), || run(&EARLY, 500));
     assert_eq!(kept_of(&profile, "early"), 500);

@@ -48,7 +48,11 @@ fn profile() -> Profile {
 }
 
 fn screen(facts: ScreenFacts) -> Screen {
-    let analysis = Analysis::build(profile());
+    screen_of(profile(), facts)
+}
+
+fn screen_of(profile: Profile, facts: ScreenFacts) -> Screen {
+    let analysis = Analysis::build(profile);
     let work = Work::without(SideRanges::default());
     let rows = work.averages(&analysis, work.grouping(analysis.profile()));
     let report = RunReport::build(&analysis, &analysis, &rows, &RunMarks::default());
@@ -63,6 +67,26 @@ fn end() -> ScreenEnd {
         has_schedule: false,
         has_stacks: true,
     }
+}
+
+#[test]
+fn the_error_of_shares_rests_on_the_samples_of_their_thread() {
+    let mut part = Part::from(profile());
+    // The 32 ms of the main thread hold 100 of its samples; 64 other threads have the rest.
+    let sampling = mindprof_model::Sampling {
+        interval_us: 320,
+        samples: 6_500,
+        main_samples: 110,
+        dropped: 0,
+    };
+    sampling.write(&mut part.metadata);
+    let screen = screen_of(
+        part.into_profile().expect("the part stays sound"),
+        ScreenFacts::default(),
+    );
+    let text = screen_text(&screen, &end());
+    let expected = "Python code was sampled 100 times: shares are within 10.0 points";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
