@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::questions::micros;
+use crate::sampling::Sampling;
 use crate::work::Work;
 
 /// The cost of some events.
@@ -93,6 +94,8 @@ pub(crate) struct AllCharges {
     pub(crate) others: Charges,
     /// By event, whether its cost is charged to the main thread.
     pub(crate) is_main: Vec<bool>,
+    /// The operators of the main thread that no other operator calls, without backward work.
+    pub(crate) main_operators: Vec<EventId>,
 }
 
 impl AllCharges {
@@ -168,8 +171,11 @@ impl AllCharges {
                 work.time = work.time + cost.time();
                 if around.is_backward {
                     work.backward = work.backward + cost.time();
-                } else {
-                    work.calls += u64::from(around.nesting == Nesting::Outermost);
+                } else if around.nesting == Nesting::Outermost {
+                    work.calls += 1;
+                    if is_main {
+                        all.main_operators.push(id);
+                    }
                 }
                 stack.index()
             };
@@ -356,6 +362,8 @@ struct Around {
     nesting: Nesting,
     /// The name of the outermost operator that the event is or runs in.
     outermost: StringId,
+    /// The operator that the event is or runs in.
+    operator: Option<EventId>,
 }
 
 impl Context {
@@ -382,6 +390,7 @@ impl Context {
         };
         let names = profile.strings().iter();
         let is_wrapper_name: Vec<bool> = names.map(is_backward_wrapper).collect();
+        let is_sampled = Sampling::read(profile.metadata()).is_some();
         // Parents precede their children.
         for (index, event) in profile.events().iter().enumerate() {
             let parent = analysis.tree().parent(EventId::from_index(index));
@@ -394,7 +403,15 @@ impl Context {
             if is_outer_backward && !is_in_backward && Some(event.thread) != main {
                 context.add_elsewhere(event);
             }
-            let operator = parent.filter(|parent| parent.nesting != Nesting::NoOperator);
+            let id = EventId::from_index(index);
+            let operator = parent.filter(|parent| {
+                let is_direct = parent.nesting != Nesting::NoOperator;
+                // An operator calls others from its own line. Where sampled Python code is drawn
+                // between the two is left to chance.
+                let is_same = |outer| analysis.charged_stack(outer) == analysis.charged_stack(id);
+                is_direct || parent.operator.is_some_and(is_same)
+            });
+            let is_slice = is_sampled && event.category == Category::PythonFunction;
             context.around.push(Around {
                 is_import: is_import || parent.is_some_and(|parent| parent.is_import),
                 is_backward: is_outer_backward || is_in_backward,
@@ -404,6 +421,11 @@ impl Context {
                     (true, Some(_)) => Nesting::Inner,
                 },
                 outermost: operator.map_or(event.name, |parent| parent.outermost),
+                operator: if is_slice {
+                    parent.and_then(|parent| parent.operator)
+                } else {
+                    is_operator(event).then_some(id)
+                },
             });
         }
         context

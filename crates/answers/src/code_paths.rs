@@ -65,6 +65,9 @@ pub struct CodePaths {
     pub total: Nanos,
     /// The paths.
     pub paths: Vec<CodePath>,
+    /// By node of the charges, the position of the path that it belongs to.
+    #[serde(skip)]
+    pub(crate) path_of_node: Vec<Option<usize>>,
 }
 
 impl CodePaths {
@@ -291,12 +294,14 @@ impl<'a> PathTree<'a> {
             list.sort_by_key(key);
         }
         let mut paths = Vec::with_capacity(self.sums.len());
+        let mut positions = vec![None; self.sums.len()];
         // The largest callee is the last of each list, and so the first to be taken.
         let mut open: Vec<(usize, usize)> =
             callees[OUTSIDE].iter().map(|&index| (index, 0)).collect();
         while let Some((index, depth)) = open.pop() {
             open.extend(callees[index].iter().map(|&callee| (callee, depth + 1)));
             let sum = &self.sums[index];
+            positions[index] = Some(paths.len());
             paths.push(CodePath {
                 depth,
                 file: sum.file.into(),
@@ -317,6 +322,9 @@ impl<'a> PathTree<'a> {
         CodePaths {
             total: self.sums[OUTSIDE].total,
             paths,
+            path_of_node: (self.blamed.iter())
+                .map(|blamed| positions[blamed.path])
+                .collect(),
         }
     }
 }

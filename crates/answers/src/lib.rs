@@ -68,7 +68,7 @@ pub use pictures::Pictures;
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};
 pub use sampling::Sampling;
-pub use screen::{Compiled, Elsewhere, Screen, ScreenFacts};
+pub use screen::{Compiled, Elsewhere, Screen, ScreenFacts, StepOperators};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use source_files::{FUNCTIONS_KEY, SourceFile, SourceFiles, SourceFunction};
 pub use step_growth::{GrownFunction, Growth};

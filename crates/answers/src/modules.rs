@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::called::{MODULE_PREFIX, module_class};
 use crate::charges::{AllCharges, Charges, Cost};
 use crate::questions::json;
+use crate::sampling::Sampling;
 use crate::work::Work;
 
 /// Whether modules of one class share a row.
@@ -32,7 +33,7 @@ pub struct ModuleCost {
     pub module: String,
     /// The number of instances that were called.
     pub instances: u64,
-    /// The number of calls, if they were recorded.
+    /// The number of calls, if they were recorded. Samples do not tell it.
     pub calls: Option<u64>,
     /// The cost of forward and backward work, without that of the modules inside.
     pub own: Cost,
@@ -71,7 +72,13 @@ impl Modules {
         if !is_module(&charges.main) && is_module(&charges.others) {
             std::mem::swap(&mut charges.main, &mut charges.others);
         }
-        Self::of(&charges.main, &names)
+        let mut found = Self::of(&charges.main, &names);
+        if Sampling::read(analysis.profile().metadata()).is_some() {
+            for module in &mut found.modules {
+                module.calls = None;
+            }
+        }
+        found
     }
 
     /// Returns the conclusions as JSON. Times are microseconds.
@@ -165,7 +172,10 @@ mod tests {
     //   Linear_1                    |------|                         20..40
     // LinearBackward                                |---------|      60..90, sequence 3
     fn modules(rows: ModuleRows) -> Modules {
-        let mut part = Part::new();
+        modules_of(Part::new(), rows)
+    }
+
+    fn modules_of(mut part: Part, rows: ModuleRows) -> Modules {
         part.add_thread(Thread {
             process: 7,
             native: 7,
@@ -221,6 +231,21 @@ mod tests {
         assert_eq!(found.modules[0].calls, Some(2));
         assert_eq!(found.modules[0].own.backward, Nanos(30));
         assert_eq!((found.total.cpu, found.outside.cpu), (Nanos(80), Nanos(0)));
+    }
+
+    #[test]
+    fn samples_tell_no_number_of_calls() {
+        let sampling = mindprof_model::Sampling {
+            interval_us: 10_000,
+            samples: 3,
+            main_samples: 3,
+            dropped: 0,
+        };
+        let mut part = Part::new();
+        sampling.write(&mut part.metadata);
+        let found = modules_of(part, ModuleRows::Classes);
+        assert_eq!(found.modules.len(), 2);
+        assert!(found.modules.iter().all(|module| module.calls.is_none()));
     }
 
     #[test]

@@ -74,6 +74,17 @@ pub struct Elsewhere {
     pub of: Nanos,
 }
 
+/// The operators that the culprit calls in one step, without backward work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct StepOperators {
+    /// The least number in a step.
+    pub least: u64,
+    /// The number that half of the steps do not exceed.
+    pub median: u64,
+    /// The largest number in a step.
+    pub most: u64,
+}
+
 /// The contents of the first screen.
 #[derive(Clone, Debug)]
 pub struct Screen {
@@ -85,6 +96,8 @@ pub struct Screen {
     pub steps: StepTimes,
     /// The paths of the user's functions on the main thread.
     pub paths: CodePaths,
+    /// How many operators the culprit calls in a step, if there are steps.
+    pub step_operators: Option<StepOperators>,
     /// The function of workers that takes most of their time, if the loop waits for workers.
     pub elsewhere: Option<Elsewhere>,
     /// The operators by decreasing time.
@@ -114,6 +127,7 @@ impl Screen {
         let paths = CodePaths::build(analysis, &charges.main, &own, &facts.sources);
         let is_waiting = report.waits.has_workers && waits as f64 > WAITING * paths.total.0 as f64;
         Self {
+            step_operators: step_operators(analysis, &charges, &paths, &known),
             paths,
             elsewhere: is_waiting
                 .then(|| CodePaths::build(analysis, &charges.others, &own, &facts.sources))
@@ -169,6 +183,7 @@ impl Screen {
             "steps": self.steps,
             "functions": self.paths,
             "culprit": self.paths.culprit(),
+            "culprit_operators_per_step": self.step_operators,
             "elsewhere": self.elsewhere,
             "operators": self.operators,
             "float64": self.wide,
@@ -184,6 +199,39 @@ impl Screen {
         })
         .to_string()
     }
+}
+
+/// Counts the operators that the culprit calls in each step.
+fn step_operators(
+    analysis: &Analysis,
+    charges: &AllCharges,
+    paths: &CodePaths,
+    steps: &[Step],
+) -> Option<StepOperators> {
+    let culprit = paths.culprit()?;
+    let mut by_start: Vec<(Step, u64)> = steps.iter().map(|&step| (step, 0)).collect();
+    by_start.sort_by_key(|(step, _)| step.start);
+    for &id in &charges.main_operators {
+        let node = analysis.charged_stack(id).index();
+        let path = paths.path_of_node.get(node).copied().flatten();
+        if !path.is_some_and(|path| culprit.paths.contains(&path)) {
+            continue;
+        }
+        let start = analysis.profile().event(id).start;
+        let next = by_start.partition_point(|(step, _)| step.start <= start);
+        if let Some((step, count)) = next.checked_sub(1).map(|last| &mut by_start[last])
+            && start < step.start + step.duration
+        {
+            *count += 1;
+        }
+    }
+    let mut counts: Vec<u64> = by_start.into_iter().map(|(_, count)| count).collect();
+    counts.sort_unstable();
+    Some(StepOperators {
+        least: *counts.first()?,
+        median: counts[(counts.len() - 1) / 2],
+        most: *counts.last()?,
+    })
 }
 
 fn elsewhere(paths: &CodePaths) -> Option<Elsewhere> {

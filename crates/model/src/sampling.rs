@@ -79,7 +79,10 @@ mod tests {
         assert_eq!(Sampling::read(&metadata), Some(sampling));
         metadata.set(KEY, r#"{"interval_us":10000,"samples":312,"dropped":2}"#);
         let read = Sampling::read(&metadata).unwrap();
-        assert_eq!(read.main_samples, 312, "an older trace does not tell threads apart");
+        assert_eq!(
+            read.main_samples, 312,
+            "an older trace does not tell threads apart"
+        );
         for wrong in ["", "{}", "{\"samples\":1}", "[1,2]"] {
             metadata.set(KEY, wrong);
             assert_eq!(Sampling::read(&metadata), None, "{wrong}");

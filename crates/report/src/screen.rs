@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use mindprof_answers::{
-    CodePath, CodePaths, CodePlace, Compiled, Culprit, Screen, TopOperator, WideFloats,
+    CodePath, CodePaths, CodePlace, Compiled, Culprit, Screen, StepOperators, TopOperator,
+    WideFloats,
 };
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
@@ -199,7 +200,7 @@ fn culprit_text(screen: &Screen, culprit: &Culprit) -> String {
         let _ = write!(
             text,
             ", {}",
-            work_text(paths, culprit, screen.steps.steps.len())
+            work_text(paths, culprit, screen.step_operators)
         );
         if let Some(callers) = callers_text(paths, culprit) {
             let _ = write!(text, ", called by {callers}");
@@ -226,12 +227,12 @@ const fn culprit_line(path: &CodePath, culprit: &Culprit) -> u32 {
     }
 }
 
-/// Returns what the own time of a function is spent on. `steps` is the number of steps.
-fn work_text(paths: &CodePaths, culprit: &Culprit, steps: usize) -> String {
+/// Returns what the own time of a function is spent on. `each` counts its operators in each step.
+fn work_text(paths: &CodePaths, culprit: &Culprit, each: Option<StepOperators>) -> String {
     let all = || culprit.paths.iter().map(|&path| &paths.paths[path]);
     let is_operators = all().map(|path| path.operators.0).sum::<u64>() * 2 >= culprit.time.0;
     let calls = all().map(|path| path.operator_calls).sum();
-    let many = many_text(calls, steps);
+    let many = many_text(calls, each);
     match (&paths.paths[culprit.path].mostly, many) {
         (Some(called), Some(many)) if is_operators => {
             format!("mostly in {}: {many}", visible(&called.name))
@@ -245,18 +246,17 @@ fn work_text(paths: &CodePaths, culprit: &Culprit, steps: usize) -> String {
 }
 
 /// Returns the number of operators if a function calls strikingly many: in each step if there are
-/// steps. Two digits are enough.
-fn many_text(calls: u64, steps: usize) -> Option<String> {
-    let each = calls / steps.max(1) as u64;
-    if each < MANY {
-        return None;
+/// steps.
+fn many_text(calls: u64, each: Option<StepOperators>) -> Option<String> {
+    match each {
+        None if calls >= MANY => Some(format!("{calls} operators")),
+        Some(each) if each.median < MANY => None,
+        Some(each) if each.least == each.most => {
+            Some(format!("{} operators in each step", each.median))
+        }
+        Some(each) => Some(format!("{} operators in the median step", each.median)),
+        None => None,
     }
-    let place = 10_u64.pow(each.ilog10() - 1);
-    let rounded = (each + place / 2) / place * place;
-    Some(match steps {
-        0 => format!("about {rounded} operators"),
-        _ => format!("about {rounded} operators in each step"),
-    })
 }
 
 /// Returns the functions that call the culprit, unless they only pass on.

@@ -37,7 +37,11 @@ fn culprit(mut paths: Vec<CodePath>) -> (String, Culprit) {
         }
     }
     let total = Nanos(paths.iter().map(|path| path.own.0).sum());
-    let paths = CodePaths { total, paths };
+    let paths = CodePaths {
+        total,
+        paths,
+        path_of_node: Vec::new(),
+    };
     let found = Culprit::find(&paths).unwrap();
     (paths.paths[found.path].function.clone(), found)
 }

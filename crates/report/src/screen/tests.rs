@@ -8,8 +8,13 @@ use mindprof_model::{
 
 use super::*;
 
-/// Two functions of the user's: `Net.forward` takes a quarter of each step, `metrics` the rest.
 fn profile() -> Profile {
+    profile_of(1, 0)
+}
+
+/// Two functions of the user's: `Net.forward` takes a quarter of each step, `metrics` the rest with
+/// `items` operators. It calls some more `after` the last step.
+fn profile_of(items: u64, after: u64) -> Profile {
     let mut part = Part::new();
     let thread = part.add_thread(Thread {
         process: 1,
@@ -28,10 +33,13 @@ fn profile() -> Profile {
     let mut marks = Vec::new();
     for number in 0..8 {
         let start = number * 4_000_000;
-        for (name, stack, start, duration) in [
-            ("aten::addmm", forward, start, 1_000_000),
-            ("aten::item", metrics, start + 1_000_000, 3_000_000),
-        ] {
+        let item = |at| ("aten::item", metrics, at, 3_000_000 / items);
+        let in_step = (0..items).map(|index| item(start + 1_000_000 + index * 3_000_000 / items));
+        let late = (0..after).map(|index| item(32_000_000 + index * 3_000_000 / items));
+        let late = late.filter(|_| number == 7);
+        let forward = ("aten::addmm", forward, start, 1_000_000);
+        let all = std::iter::once(forward).chain(in_step).chain(late);
+        for (name, stack, start, duration) in all {
             let name = part.strings.intern(name);
             let (start, duration) = (Nanos(start), Nanos(duration));
             let mut event = Event::new(Category::Operator, name, thread, start, duration);
@@ -159,12 +167,29 @@ fn compilation_is_the_verdict_where_it_takes_most_of_the_time() {
 }
 
 #[test]
-fn striking_numbers_of_operators_have_two_digits() {
-    assert_eq!(many_text(99, 0), None);
-    assert_eq!(many_text(36_326, 0).unwrap(), "about 36000 operators");
-    let each = many_text(36_326, 49).unwrap();
-    assert_eq!(each, "about 740 operators in each step");
-    assert_eq!(many_text(4_000, 49), None);
+fn striking_numbers_of_operators_are_those_of_steps() {
+    let each = |least, median, most| {
+        Some(StepOperators {
+            least,
+            median,
+            most,
+        })
+    };
+    assert_eq!(many_text(99, None), None);
+    assert_eq!(many_text(36_326, None).unwrap(), "36326 operators");
+    let same = many_text(36_326, each(740, 740, 740)).unwrap();
+    assert_eq!(same, "740 operators in each step");
+    let different = many_text(36_326, each(12, 740, 900)).unwrap();
+    assert_eq!(different, "740 operators in the median step");
+    assert_eq!(many_text(36_326, each(0, 0, 9_000)), None);
+}
+
+#[test]
+fn operators_outside_of_steps_count_for_no_step() {
+    let screen = screen_of(profile_of(100, 500), ScreenFacts::default());
+    let text = screen_text(&screen, &end());
+    let expected = "in metrics (train.py:12), mostly in\naten::item: 100 operators in each step";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]
