@@ -3,7 +3,7 @@
 //! Frames name a place, so that one function has as many frames as lines. The names here are of
 //! functions: whatever is called by one name is one thing with one cost.
 
-use mindprof_model::{Nanos, Place, StringId, StringTable};
+use mindprof_model::{Nanos, Place, StringId, StringTable, WAITING_FRAME};
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
@@ -20,11 +20,21 @@ pub struct Called {
     pub time: Nanos,
 }
 
+impl Called {
+    /// Returns whether nothing is called: the thread waits.
+    pub fn is_wait(&self) -> bool {
+        self.name == WAITING
+    }
+}
+
 /// The prefix of the frames of modules. The class and the number of the instance follow.
 pub(crate) const MODULE_PREFIX: &str = "nn.Module: ";
 
 /// The prefix of the names of ranges that the autograd engine opens around backward nodes.
 const ENGINE_PREFIX: &str = "autograd::engine::evaluate_function: ";
+
+/// The readable name of a wait of unknown cause.
+const WAITING: &str = "waiting";
 
 /// Functions that only pass calls on: what they call says more than they do.
 const WRAPPERS: [(&str, &str); 17] = [
@@ -204,6 +214,9 @@ pub(crate) fn module_class(frame: &str) -> Option<&str> {
 
 /// Returns the readable name of a frame or an event.
 pub(crate) fn called_name(text: &str) -> String {
+    if text == WAITING_FRAME {
+        return WAITING.into();
+    }
     if let Some(class) = module_class(text) {
         return format!("{class}.forward");
     }
@@ -305,6 +318,7 @@ mod tests {
                 "MmBackward0",
             ),
             ("aten::mm", "aten::mm"),
+            ("<waiting>", "waiting"),
         ] {
             assert_eq!(called_name(text), name);
         }

@@ -6,7 +6,7 @@
 use mindprof_analyze::{Analysis, Flops, Keys};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Nanos, Place, Profile, ScopeKind, StackId, StringId,
-    Thread, ThreadId, is_backward_wrapper,
+    Thread, ThreadId, WAITING_FRAME, is_backward_wrapper,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -139,7 +139,7 @@ impl AllCharges {
                 charges.nodes = nodes(profile);
             }
             let mut cpu = analysis.tree().self_time(id);
-            if is_call && context.waits_for_engine[event.name.index()] {
+            if is_call && context.waits_for_engine(analysis, id) {
                 cpu = cpu.saturating_sub(context.worked_elsewhere(event));
             }
             let bytes = analysis.memory().own(id);
@@ -437,6 +437,14 @@ impl Context {
             Some((_, end)) if event.start <= *end => *end = (*end).max(event.end()),
             Some(_) | None => self.backward_elsewhere.push((event.start, event.end())),
         }
+    }
+
+    /// Returns whether a call waits for backward work, by its name or by that of its caller if it is
+    /// nothing but a wait.
+    fn waits_for_engine(&self, analysis: &Analysis, id: EventId) -> bool {
+        let waits = |id| self.waits_for_engine[analysis.profile().event(id).name.index()];
+        let is_wait = || analysis.profile().name(analysis.profile().event(id)) == WAITING_FRAME;
+        waits(id) || is_wait() && analysis.tree().parent(id).is_some_and(waits)
     }
 
     /// Returns how long other threads did backward work while an event ran.

@@ -133,13 +133,17 @@ impl Functions {
     }
 
     /// Drops the functions, and the lines of other files if `file` is given: the whole path of a
-    /// file or the end of it.
+    /// file or the end of it. Several files may have the same end.
     #[must_use]
     pub fn only_lines(mut self, file: Option<&str>) -> Self {
         (self.functions, self.elsewhere) = (Vec::new(), Vec::new());
         if let Some(file) = file {
+            let wanted: Vec<String> = matching(&self.files(), file)
+                .into_iter()
+                .map(Into::into)
+                .collect();
             for lines in [&mut self.lines, &mut self.lines_elsewhere] {
-                lines.retain(|line| is_file(&line.file, file));
+                lines.retain(|line| wanted.contains(&line.file));
             }
         }
         self
@@ -166,13 +170,23 @@ impl Functions {
     }
 }
 
-/// Returns whether a file of the profile is the one that a user names by the end of its path.
-fn is_file(file: &str, wanted: &str) -> bool {
+/// Returns the files of the profile that a user means by a path or the end of one: the file of this
+/// name, or those whose path ends with it, or the one that has most of it at its end.
+fn matching<'a>(files: &[&'a str], wanted: &str) -> Vec<&'a str> {
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short)
             .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
     };
-    ends(file, wanted) || ends(wanted, file)
+    let files = || files.iter().copied();
+    if let Some(file) = files().find(|&file| file == wanted) {
+        return vec![file];
+    }
+    let longer: Vec<&str> = files().filter(|file| ends(file, wanted)).collect();
+    if !longer.is_empty() {
+        return longer;
+    }
+    let shorter = files().filter(|file| ends(wanted, file));
+    shorter.max_by_key(|file| file.len()).into_iter().collect()
 }
 
 /// The whole that shares are part of, and how it was sampled.

@@ -1,7 +1,7 @@
 //! Which paths a picture of a program shows: its own work, apart from imports and from the profiler.
 
 use mindprof_analyze::{Folded, PathPart};
-use mindprof_model::{Nanos, Place, StringId};
+use mindprof_model::{Nanos, Place, StringId, WAITING_FRAME};
 use rustc_hash::FxHashSet;
 
 use crate::charges::is_workers_end;
@@ -95,6 +95,7 @@ impl<'a> Pictures<'a> {
 fn without_waits(folded: Folded<'_>) -> (Folded<'_>, Nanos) {
     let strings = folded.strings();
     let is_wait: Vec<bool> = strings.iter().map(is_wait).collect();
+    let is_waiting: Vec<bool> = strings.iter().map(|name| name == WAITING_FRAME).collect();
     let is_built_in: Vec<bool> = strings.iter().map(|name| name.starts_with('<')).collect();
     let is_place: Vec<bool> = strings
         .iter()
@@ -122,7 +123,8 @@ fn without_waits(folded: Folded<'_>) -> (Folded<'_>, Nanos) {
             .iter()
             .rev()
             .skip_while(|name| is_built_in[name.index()]);
-        !is_of_main && inner.next().is_some_and(|name| is_wait[name.index()])
+        let is_told = path.last().is_some_and(|name| is_waiting[name.index()]);
+        !is_of_main && (is_told || inner.next().is_some_and(|name| is_wait[name.index()]))
     })
 }
 
@@ -246,6 +248,7 @@ mod tests {
             (main, "threading.py(327): wait", 10, 5),
             (other, "threading.py(327): wait", 0, 90),
             (other, "data.py(3): load", 90, 7),
+            (other, "<waiting>", 97, 3),
         ] {
             let name = part.strings.intern(name);
             let call = Category::PythonFunction;
@@ -255,7 +258,7 @@ mod tests {
         let analysis = Analysis::build(part.into_profile().unwrap());
         let folded = Folded::build(&analysis, StackMetric::SelfCpuTime);
         let pictures = Pictures::new(&folded, &Work::all());
-        assert_eq!(pictures.waited, Nanos(90));
+        assert_eq!(pictures.waited, Nanos(93));
         assert_eq!(pictures.work.total(), Nanos(22));
     }
 

@@ -5,7 +5,9 @@
 //! time is the time that nothing explains.
 
 use mindprof_analyze::Analysis;
-use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos, Profile, ScopeKind, ThreadId};
+use mindprof_model::{
+    Category, DeviceKind, Event, EventId, Nanos, Profile, ScopeKind, ThreadId, WAITING_FRAME,
+};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::steps::Step;
@@ -356,6 +358,9 @@ impl NameKind {
 }
 
 fn is_wait(name: &str) -> bool {
+    if name == WAITING_FRAME {
+        return true;
+    }
     let Some(rest) = name.strip_prefix("<built-in ") else {
         return false;
     };

@@ -14,6 +14,7 @@ mod layout;
 mod line_table;
 mod memory;
 mod text;
+mod waits;
 mod walk;
 
 pub use code::{Code, CodeLayout};
@@ -21,4 +22,5 @@ pub use foreign_thread::ForeignThread;
 pub use layout::{FrameLayout, Layout, ThreadLayout};
 pub use memory::{Checked, Direct, Memory, read_many, read_words};
 pub use text::{TextLayout, class_name};
+pub use waits::is_waiting;
 pub use walk::{RawFrame, threads, walk};

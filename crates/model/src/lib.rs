@@ -86,7 +86,7 @@ pub use passthrough::{PassthroughArgs, PassthroughKind, PassthroughWalk, Unknown
 pub use place::Place;
 pub use profile::{Metadata, Profile};
 pub use results::Results;
-pub use sampling::Sampling;
+pub use sampling::{Sampling, WAITING_FRAME};
 pub use selection::Selection;
 pub use stacks::StackTable;
 pub use step_mark::StepMark;

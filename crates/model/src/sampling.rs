@@ -7,6 +7,11 @@ use crate::Metadata;
 
 const KEY: &str = "mindprof_sampling";
 
+/// The innermost frame of a sample whose thread was waiting: asleep, or for a lock or a file.
+///
+/// Samples do not see which C function a thread is in, so this frame stands in its place.
+pub const WAITING_FRAME: &str = "<waiting>";
+
 /// The sampling behind the Python calls of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {

@@ -22,6 +22,7 @@ use std::cmp::Reverse;
 
 use mindprof_model::{
     Category, Event, EventBatch, Flags, Nanos, Part, Place, StackId, StringId, ThreadId,
+    WAITING_FRAME,
 };
 use rustc_hash::FxHashMap;
 
@@ -72,7 +73,8 @@ fn add_at_most(
     let mut calls = Vec::new();
     for (index, (samples, scopes)) in samples_of.into_iter().zip(scopes_of).enumerate() {
         let thread = ThreadId::from_index(index);
-        let items = merge(scopes, &samples);
+        let mut items = merge(scopes, &samples);
+        leave_out_waits_of_operators(&tree, &mut items);
         Estimate::new(&tree, thread, &mut calls, most).run(&items, end);
     }
     leave_out_shortest(&mut calls, &mut [], most);
@@ -87,6 +89,7 @@ struct Item {
     end: Option<Nanos>,
     /// The stack at the start, or `None` if it is unknown.
     stack: Option<StackId>,
+    is_operator: bool,
 }
 
 impl Item {
@@ -99,6 +102,7 @@ impl Item {
             start: event.start,
             end: Some(event.end()),
             stack: (event.stack != StackId::NONE).then_some(event.stack),
+            is_operator: event.category == Category::Operator,
         })
     }
 }
@@ -110,10 +114,32 @@ fn merge(mut items: Vec<Item>, samples: &[KnownStack]) -> Vec<Item> {
         start: sample.time,
         end: None,
         stack: Some(sample.stack),
+        is_operator: false,
     }));
     // Two sorted runs: the sort merges them.
     items.sort_by_key(|item| (item.start, Reverse(item.end)));
     items
+}
+
+/// Removes the frame of a wait from samples within operators: the operator waits itself, for its own
+/// threads or for a device, and its time is measured.
+fn leave_out_waits_of_operators(tree: &Tree, items: &mut [Item]) {
+    let mut around: Vec<(Nanos, Item)> = Vec::new();
+    for item in items {
+        while around.pop_if(|(end, _)| *end <= item.start).is_some() {}
+        if let Some(end) = item.end {
+            around.push((end, *item));
+            continue;
+        }
+        let Some((_, operator)) = around.last().filter(|(_, outer)| outer.is_operator) else {
+            continue;
+        };
+        let caller = item.stack.filter(|&stack| tree.is_wait(stack));
+        let caller = caller.map(|stack| tree.caller(stack));
+        if caller.is_some() && (operator.stack.is_none() || operator.stack == caller) {
+            item.stack = caller;
+        }
+    }
 }
 
 /// The tree of stacks, with the depth and the functions of each.
@@ -124,6 +150,8 @@ struct Tree {
     functions: Vec<u32>,
     /// By stack, the number of all its functions in order, whatever lines they are at.
     paths: Vec<u32>,
+    /// The frame of a wait, if any stack has one.
+    waiting: Option<StringId>,
 }
 
 impl Tree {
@@ -133,6 +161,9 @@ impl Tree {
             depths: vec![0],
             functions: vec![0],
             paths: vec![0],
+            waiting: (part.strings.iter())
+                .position(|text| text == WAITING_FRAME)
+                .map(|index| StringId::from_raw(index as u32)),
         };
         let functions = functions(part);
         let mut paths: FxHashMap<(u32, u32), u32> = FxHashMap::default();
@@ -150,6 +181,11 @@ impl Tree {
 
     fn depth(&self, stack: StackId) -> usize {
         self.depths[stack.index()] as usize
+    }
+
+    /// Returns whether the innermost frame of a stack is that of a wait.
+    fn is_wait(&self, stack: StackId) -> bool {
+        stack != StackId::NONE && Some(self.nodes[stack.index()].1) == self.waiting
     }
 
     fn caller(&self, stack: StackId) -> StackId {

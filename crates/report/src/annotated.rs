@@ -22,20 +22,43 @@ struct Sum {
 }
 
 /// Returns the lines of a source file that cost something and those around them, each with its
-/// share of the program's time.
+/// share of the program's time. Those of other threads and processes follow.
 ///
-/// `lines` must be of one file; `source` is its text.
+/// The lines must be of one file; `source` is its text.
 pub fn annotated_text(functions: &Functions, source: &str, layout: CodeLayout) -> String {
+    let mut text = String::new();
+    let (here, elsewhere) = (&functions.lines, &functions.lines_elsewhere);
+    if !here.is_empty() || elsewhere.is_empty() {
+        push_annotated(&mut text, functions, here, source, layout);
+        push_notes(&mut text, functions, layout.width);
+    }
+    if elsewhere.iter().any(|row| row.own.time() > Nanos::ZERO) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        push_line(&mut text, "On other threads and in other processes:");
+        push_annotated(&mut text, functions, elsewhere, source, layout);
+    }
+    text
+}
+
+fn push_annotated(
+    text: &mut String,
+    functions: &Functions,
+    rows: &[LineCost],
+    source: &str,
+    layout: CodeLayout,
+) {
     let whole = functions.total.time();
     let mut costs: BTreeMap<usize, Sum> = BTreeMap::new();
-    let (mut own, mut text) = (Nanos::ZERO, String::new());
-    for row in &functions.lines {
+    let mut own = Nanos::ZERO;
+    for row in rows {
         let sum = costs.entry(row.line as usize).or_default();
         sum.own = sum.own + row.own.time();
         sum.total = sum.total.max(row.total.time());
         own = own + row.own.time();
     }
-    let file = functions.lines.first().map_or("", |row| row.file.as_str());
+    let file = rows.first().map_or("", |row| row.file.as_str());
     let heading = format!(
         "{}: {} of {} ({})",
         visible(file),
@@ -43,9 +66,9 @@ pub fn annotated_text(functions: &Functions, source: &str, layout: CodeLayout) -
         time(whole),
         share(own, whole)
     );
-    push_line(&mut text, &heading);
-    push_line(&mut text, "  Own %  Total %   Line  Source");
-    push_line(&mut text, "-------  -------  -----  ------");
+    push_line(text, &heading);
+    push_line(text, "  Own %  Total %   Line  Source");
+    push_line(text, "-------  -------  -----  ------");
     let lines: Vec<&str> = source.lines().collect();
     let is_near = |number: usize| {
         let near = number.saturating_sub(CONTEXT)..=number + CONTEXT;
@@ -54,7 +77,7 @@ pub fn annotated_text(functions: &Functions, source: &str, layout: CodeLayout) -
     let mut last = 0;
     for (number, line) in (1..).zip(&lines).filter(|(number, _)| is_near(*number)) {
         if last > 0 && number > last + 1 {
-            push_line(&mut text, &format!("{:>23}", "..."));
+            push_line(text, &format!("{:>23}", "..."));
         }
         last = number;
         let sum = costs.get(&number).copied().unwrap_or_default();
@@ -71,23 +94,20 @@ pub fn annotated_text(functions: &Functions, source: &str, layout: CodeLayout) -
             cell(sum.own),
             cell(sum.total)
         );
-        push_line(&mut text, line.trim_end());
+        push_line(text, line.trim_end());
     }
-    let beyond = |row: &&LineCost| row.line as usize > lines.len();
-    if functions.lines.iter().any(|row| beyond(&row)) {
+    if rows.iter().any(|row| row.line as usize > lines.len()) {
         push_line(
-            &mut text,
+            text,
             "The file has fewer lines than were recorded: it has changed",
         );
     }
-    if functions.lines.iter().any(|row| row.is_definition) {
+    if rows.iter().any(|row| row.is_definition) {
         push_line(
-            &mut text,
+            text,
             "A definition has the cost of its code at lines that were not recorded",
         );
     }
-    push_notes(&mut text, functions, layout.width);
-    text
 }
 
 #[cfg(test)]
@@ -143,6 +163,32 @@ train.py: 85.000us of 100.000us (85.0%)
                       9      return x
 A definition has the cost of its code at lines that were not recorded
 ";
+        assert_eq!(annotated_text(&functions, source, layout), expected);
+    }
+
+    #[test]
+    fn lines_that_only_workers_run_are_shown_too() {
+        let functions = Functions {
+            total: Cost {
+                cpu: Nanos(100_000),
+                ..Cost::default()
+            },
+            lines_elsewhere: vec![line(2, 60_000, false)],
+            ..Functions::default()
+        };
+        let layout = CodeLayout {
+            rows: 20,
+            width: Some(80),
+        };
+        let expected = "\
+On other threads and in other processes:
+train.py: 60.000us of 100.000us (60.0%)
+  Own %  Total %   Line  Source
+-------  -------  -----  ------
+                      1  def load():
+  60.0%    60.0%      2      read()
+";
+        let source = "def load():\n    read()";
         assert_eq!(annotated_text(&functions, source, layout), expected);
     }
 }

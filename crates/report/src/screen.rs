@@ -210,8 +210,12 @@ fn culprit_text(screen: &Screen, culprit: &Culprit) -> String {
         let share = percent(larger.own, paths.total);
         let place = place_text(larger, larger.own_line);
         let _ = write!(text, "; {share} is spent in {place}");
-        if let Some(called) = &larger.mostly {
-            let _ = write!(text, ", mostly in {}", visible(&called.name));
+        match &larger.mostly {
+            Some(called) if called.is_wait() => text.push_str(", mostly waiting"),
+            Some(called) => {
+                let _ = write!(text, ", mostly in {}", visible(&called.name));
+            }
+            None => {}
         }
     }
     text
@@ -234,6 +238,9 @@ fn work_text(paths: &CodePaths, culprit: &Culprit, each: Option<StepOperators>) 
     let calls = all().map(|path| path.operator_calls).sum();
     let many = many_text(calls, each);
     match (&paths.paths[culprit.path].mostly, many) {
+        (Some(called), _) if called.is_wait() => {
+            "mostly waiting: asleep, or for a lock, a file or a process".into()
+        }
         (Some(called), Some(many)) if is_operators => {
             format!("mostly in {}: {many}", visible(&called.name))
         }

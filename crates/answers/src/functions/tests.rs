@@ -392,7 +392,17 @@ fn listed_functions_tell_methods_of_one_name_apart() {
 }
 
 #[test]
-fn files_are_named_by_the_end_of_their_paths() {
-    assert!(is_file("src/train.py", "train.py") && is_file("train.py", "/home/me/train.py"));
-    assert!(!is_file("src/pretrain.py", "train.py"));
+fn a_file_is_found_by_its_path_or_the_end_of_it() {
+    let files = ["util.py", "a/util.py", "b/util.py", "c/train.py"];
+    for (wanted, found) in [
+        ("a/util.py", &["a/util.py"][..]),
+        ("util.py", &["util.py"]),
+        ("/home/me/b/util.py", &["b/util.py"]),
+        ("train.py", &["c/train.py"]),
+        ("rain.py", &[]),
+        ("/home/me/util.py", &["util.py"]),
+    ] {
+        assert_eq!(matching(&files, wanted), found, "{wanted}");
+    }
+    assert_eq!(matching(&files[1..], "util.py"), ["a/util.py", "b/util.py"]);
 }

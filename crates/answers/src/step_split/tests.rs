@@ -24,6 +24,15 @@ fn shown(split: &StepSplit) -> Vec<(&'static str, u64)> {
 // sleep                           |----|           60..75
 #[test]
 fn a_moment_counts_for_the_first_class_that_runs() {
+    check_classes("<built-in method sleep of module object at 0x7f>");
+}
+
+#[test]
+fn a_sampled_wait_is_idle_time() {
+    check_classes("<waiting>");
+}
+
+fn check_classes(sleep: &str) {
     let profile = Timeline::draw(|time| {
         time.annotation("ProfilerStep#0", |time| {
             time.idle(5);
@@ -35,7 +44,6 @@ fn a_moment_counts_for_the_first_class_that_runs() {
                 time.idle(5);
                 time.op("aten::mm", 15);
                 time.idle(10);
-                let sleep = "<built-in method sleep of module object at 0x7f>";
                 time.event(Category::PythonFunction, sleep, |time| time.idle(15));
                 time.idle(20);
             });

@@ -168,13 +168,22 @@ pub(crate) fn run_lines(args: &LinesArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Fine);
     }
     let layout = args.listing.layout();
-    let source = args.file.as_deref().and_then(|file| {
-        let name = lines.files().first().map(|&name| name.to_owned())?;
-        source_of(analysis.profile(), &name, file)
-    });
-    match source {
-        Some(source) => print(&annotated_text(&lines, &source, layout))?,
-        None => print(&lines_text(&lines, layout))?,
+    let Some(asked) = args.file.as_deref() else {
+        print(&lines_text(&lines, layout))?;
+        return Ok(Outcome::Fine);
+    };
+    // Files of one name have a list each, as if each had been asked for.
+    let files = lines.files();
+    let asked = (files.len() == 1).then_some(asked);
+    for (number, &file) in files.iter().enumerate() {
+        if number > 0 {
+            print_line("")?;
+        }
+        let lines = lines.clone().only_lines(Some(file));
+        match source_of(analysis.profile(), file, asked) {
+            Some(source) => print(&annotated_text(&lines, &source, layout))?,
+            None => print(&lines_text(&lines, layout))?,
+        }
     }
     Ok(Outcome::Fine)
 }
@@ -202,10 +211,10 @@ fn functions(analysis: &Analysis, mine: &[String]) -> Functions {
 }
 
 /// Reads the text of a source file, and reports on stderr if it cannot be read or has changed.
-fn source_of(profile: &Profile, name: &str, asked: &Path) -> Option<String> {
+fn source_of(profile: &Profile, name: &str, asked: Option<&Path>) -> Option<String> {
     let listed = Sources::read(profile.metadata());
     let listed = listed.as_ref().and_then(|sources| sources.path(name));
-    let paths = [listed.map(Path::new), Some(asked), Some(Path::new(name))];
+    let paths = [listed.map(Path::new), asked, Some(Path::new(name))];
     let path = paths.into_iter().flatten().find(|path| path.is_file());
     let Some(path) = path else {
         tell(&format!(

@@ -142,6 +142,42 @@ fn lines_are_shown_beside_the_source() {
 }
 
 #[test]
+fn files_of_one_name_have_a_list_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.json");
+    let op = |name: &str, number: u32, ts: u32| {
+        json!({
+            "ph": "X", "cat": "python_function", "name": name, "pid": 7, "tid": 7, "ts": ts,
+            "dur": 10, "args": {"Python id": number, "Python parent id": 0},
+        })
+    };
+    let sources = ["a", "b"].map(|package| {
+        let file = folder.path().join(format!("{package}.py"));
+        fs::write(&file, format!("def work_of_{package}():\n    pass\n")).unwrap();
+        json!([format!("{package}/util.py"), file.to_str().unwrap()])
+    });
+    let json = json!({
+        "traceEvents": [op("a/util.py(1): work", 1, 0), op("b/util.py(1): work", 2, 20)],
+        "mindprof_sources": {"own": sources},
+    });
+    fs::write(&trace, json.to_string()).unwrap();
+    let both = asked("lines", &trace, &["util.py"]);
+    for text in [
+        "a/util.py: 10.000us of 20.000us (50.0%)",
+        "b/util.py: 10.000us of 20.000us (50.0%)",
+        "  50.0%    50.0%      1  def work_of_a():",
+        "  50.0%    50.0%      1  def work_of_b():",
+    ] {
+        assert!(both.stdout.contains(text), "{}", both.stdout);
+    }
+    let one = asked("lines", &trace, &["b/util.py"]).stdout;
+    assert!(
+        !one.contains("work_of_a") && one.contains("work_of_b"),
+        "{one}"
+    );
+}
+
+#[test]
 fn modules_of_one_class_share_a_row_unless_asked() {
     let trace = golden_of("cnn-full", "trace.json.gz");
     let modules = |arguments: &[&str]| {

@@ -7,8 +7,9 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mindprof_frames::{Checked, ForeignThread, Layout, RawFrame, threads};
-use mindprof_record::{Name, SAMPLE_INTERVAL, add_sample, count_dropped_sample};
+use mindprof_frames::{Checked, ForeignThread, Layout, RawFrame, is_waiting, threads};
+use mindprof_model::WAITING_FRAME;
+use mindprof_record::{Name, NameKind, SAMPLE_INTERVAL, add_sample, count_dropped_sample};
 
 use rustc_hash::FxHashMap;
 
@@ -21,7 +22,8 @@ const ATTEMPTS: usize = 3;
 /// The most frames of a stack that are read; the outermost are left out.
 const MOST_FRAMES: usize = 1024;
 
-/// The sampler sleeps at least this many times as long as it works, however many threads there are.
+/// The sampler rests at least this many times as long as it works. If there are many threads, it
+/// leaves out all but the main one at times, so that the shares of that one stay as exact.
 const REST: u32 = 30;
 
 /// A running sampler. It ends when it is dropped.
@@ -39,10 +41,17 @@ impl Sampler {
         let run = move || {
             let mut sampling = State::new(layout);
             let mut pause = SAMPLE_INTERVAL;
+            let mut all_at = Instant::now();
             while ended.recv_timeout(sampling.jittered(pause)) == Err(RecvTimeoutError::Timeout) {
                 let begin = Instant::now();
-                sampling.sample_all();
-                pause = SAMPLE_INTERVAL.max(begin.elapsed() * REST);
+                if begin >= all_at {
+                    sampling.sample_threads(|_| true);
+                    all_at = Instant::now() + begin.elapsed() * REST;
+                } else {
+                    let main = u64::from(std::process::id());
+                    sampling.sample_threads(|native| native == main);
+                    pause = SAMPLE_INTERVAL.max(begin.elapsed() * REST);
+                }
             }
         };
         let thread = thread::Builder::new().name("mindprof-sampler".to_owned());
@@ -61,6 +70,10 @@ impl Drop for Sampler {
             let _ = thread.join();
         }
     }
+}
+
+fn waiting_frame() -> Name {
+    Name::intern(WAITING_FRAME, NameKind::Function)
 }
 
 struct State {
@@ -96,7 +109,7 @@ impl State {
         pause / 2 + pause.mul_f64(f64::from(share) / f64::from(1 << 24))
     }
 
-    fn sample_all(&mut self) {
+    fn sample_threads(&mut self, is_wanted: impl Fn(u64) -> bool) {
         let Some(found) = threads(&Checked, &self.layout.threads) else {
             count_dropped_sample();
             return;
@@ -104,10 +117,15 @@ impl State {
         if self.known.len() > 2 * found.len() + 64 {
             self.known.clear();
         }
-        for (state, native) in found.into_iter().filter(|(_, native)| !is_paused(*native)) {
+        let is_taken = |&(_, native): &(u64, u64)| is_wanted(native) && !is_paused(native);
+        for (state, native) in found.into_iter().filter(is_taken) {
             match self.sample(state) {
                 Some(()) if self.names.is_empty() => {}
-                Some(()) => add_sample(native, self.names.iter().rev().copied()),
+                Some(()) => {
+                    let frames = self.names.iter().rev().copied();
+                    let waiting = is_waiting(native).then(waiting_frame);
+                    add_sample(native, frames.chain(waiting));
+                }
                 None => count_dropped_sample(),
             }
         }

@@ -112,6 +112,25 @@ fn call(name: &str, callers: &str, start: u64, end: u64) -> (String, String, u64
     (name.into(), callers.into(), start, end)
 }
 
+// operator              |------------|
+// range                                  |--------|
+// samples         5     15          30      45        each in a wait
+#[test]
+fn a_wait_is_a_call_unless_an_operator_waits() {
+    let mut time = Drawing::new();
+    time.op("main", (10, 20));
+    time.scope(Category::Annotation, "main", (40, 50));
+    for moment in [5, 15, 30, 45] {
+        time.sample(moment, "main <waiting>");
+    }
+    let waits: Vec<_> = (time.calls(60).into_iter())
+        .filter(|(name, ..)| name == "<waiting>")
+        .map(|(_, callers, start, end)| (callers, start, end))
+        .collect();
+    let main = || "main".to_owned();
+    assert_eq!(waits, [(main(), 0, 10), (main(), 20, 40), (main(), 40, 50)]);
+}
+
 // The picture at the top of the module.
 #[test]
 fn frames_in_common_stay_open_and_others_change_halfway() {
