@@ -15,8 +15,10 @@ pub struct WholeRun {
     pub duration: Nanos,
     /// The duration of the part at its end that the profile describes.
     pub kept: Nanos,
-    /// The number of events and memory records before that part, which are only in the sums.
+    /// The number of operators and ranges before that part, which are only in the sums.
     pub only_in_sums: u64,
+    /// The number of memory records and Python calls before that part, which are in no sum.
+    pub in_no_sum: u64,
     /// The names with the most self time, of operators and ranges, most first.
     pub names: Vec<NameSums>,
 }
@@ -45,10 +47,11 @@ impl WholeRun {
     /// Writes it to the metadata of a profile, as JSON with times in microseconds.
     pub fn write(&self, metadata: &mut Metadata) {
         let mut text = format!(
-            "{{\"duration_us\":{},\"kept_us\":{},\"only_in_sums\":{},\"names\":[",
+            "{{\"duration_us\":{},\"kept_us\":{},\"only_in_sums\":{},\"in_no_sum\":{},\"names\":[",
             self.duration.0 / 1000,
             self.kept.0 / 1000,
-            self.only_in_sums
+            self.only_in_sums,
+            self.in_no_sum
         );
         for (index, sums) in self.names.iter().take(Self::MOST_NAMES).enumerate() {
             let comma = if index == 0 { "" } else { "," };
@@ -59,7 +62,15 @@ impl WholeRun {
                 "{comma}{{\"name\":{name},\"calls\":{calls},\"total_us\":{total},\"self_us\":{own}}}"
             );
         }
-        text.push_str("]}");
+        let others = self.names.iter().skip(Self::MOST_NAMES);
+        let (calls, own) = others.fold((0, 0), |(calls, own), sums| {
+            (calls + sums.calls, own + sums.own.0)
+        });
+        let _ = write!(
+            text,
+            "],\"other_names\":{{\"calls\":{calls},\"self_us\":{}}}}}",
+            own / 1000
+        );
         metadata.set(Self::KEY, text);
     }
 }
@@ -90,6 +101,7 @@ mod tests {
             duration: Nanos(5_000_000),
             kept: Nanos(2_000_000),
             only_in_sums: 7,
+            in_no_sum: 2,
             names: vec![NameSums {
                 name: "a \"b\"\n\\".to_owned(),
                 calls: 3,
@@ -101,8 +113,27 @@ mod tests {
         whole.write(&mut metadata);
         assert_eq!(
             metadata.get(WholeRun::KEY).unwrap(),
-            "{\"duration_us\":5000,\"kept_us\":2000,\"only_in_sums\":7,\"names\":[\
-             {\"name\":\"a \\\"b\\\"\\u000a\\\\\",\"calls\":3,\"total_us\":9,\"self_us\":4}]}"
+            "{\"duration_us\":5000,\"kept_us\":2000,\"only_in_sums\":7,\"in_no_sum\":2,\"names\":[\
+             {\"name\":\"a \\\"b\\\"\\u000a\\\\\",\"calls\":3,\"total_us\":9,\"self_us\":4}],\
+             \"other_names\":{\"calls\":0,\"self_us\":0}}"
         );
+    }
+
+    #[test]
+    fn names_beyond_the_first_are_one_sum() {
+        let name = |index: u64| NameSums {
+            name: format!("name {index}"),
+            calls: 2,
+            total: Nanos(1_000),
+            own: Nanos(1_000),
+        };
+        let whole = WholeRun {
+            names: (0..WholeRun::MOST_NAMES as u64 + 3).map(name).collect(),
+            ..WholeRun::default()
+        };
+        let mut metadata = Metadata::default();
+        whole.write(&mut metadata);
+        let text = metadata.get(WholeRun::KEY).unwrap();
+        assert!(text.ends_with("],\"other_names\":{\"calls\":6,\"self_us\":3}}"));
     }
 }

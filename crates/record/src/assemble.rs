@@ -137,20 +137,38 @@ fn part_of(capture: &Capture) -> Part {
 fn whole_run(capture: &Capture, scale: &Scale) -> WholeRun {
     let kept_from = capture.window.start;
     let mut sums: FxHashMap<u32, TickSums> = FxHashMap::default();
-    let mut only_in_sums = 0;
+    let (mut only_in_sums, mut in_no_sum) = (0, 0);
+    let table = name::table();
+    // The sums are of operators and ranges.
+    let has_sum = |name: u32| {
+        let kind = table.get(name & !Record::ASYNC).map(|(_, kind)| kind);
+        kind.is_some_and(|kind| !matches!(kind, NameKind::Function | NameKind::Module))
+    };
     for thread in &capture.threads {
         let mut all = thread.forgotten.clone();
-        let is_earlier = |record: &&Record| {
+        in_no_sum += all.memory;
+        for (name, forgotten) in all.sums() {
+            let count = if has_sum(name) {
+                &mut only_in_sums
+            } else {
+                &mut in_no_sum
+            };
+            *count += forgotten.calls;
+        }
+        let is_earlier = |record: &&Record| (capture.opened_at..kept_from).contains(&record.start);
+        for record in thread.records().filter(is_earlier) {
+            let is_summed = record.is_scope() && has_sum(record.name);
+            only_in_sums += u64::from(is_summed);
             let is_event = record.is_scope() || record.name == Record::MEMORY;
-            is_event && (capture.opened_at..kept_from).contains(&record.start)
-        };
-        only_in_sums += all.scopes + all.memory;
-        only_in_sums += thread.records().filter(is_earlier).count() as u64;
+            in_no_sum += u64::from(is_event && !is_summed);
+        }
         thread.records().for_each(|record| all.add(record));
         // Scopes that are still open, innermost first.
         let own = |entry: &&OpenEntry| entry.start >= capture.opened_at;
         for entry in thread.open.entries.iter().rev().filter(own) {
-            only_in_sums += u64::from(entry.start < kept_from);
+            let is_earlier = entry.start < kept_from;
+            only_in_sums += u64::from(is_earlier && has_sum(entry.name));
+            in_no_sum += u64::from(is_earlier && !has_sum(entry.name));
             all.add(&Record {
                 start: entry.start,
                 end: capture.window.end,
@@ -164,15 +182,11 @@ fn whole_run(capture: &Capture, scale: &Scale) -> WholeRun {
             sums.entry(name).or_default().merge(own);
         }
     }
-    let table = name::table();
     let time = |ticks| Nanos(scale.duration(ticks));
     // Overloads of an operator share a name.
     let mut by_name: FxHashMap<&str, TickSums> = FxHashMap::default();
     for (number, sums) in sums {
-        let found = table.get(number);
-        let found =
-            found.filter(|(_, kind)| !matches!(kind, NameKind::Function | NameKind::Module));
-        if let Some((text, kind)) = found {
+        if let Some((text, kind)) = table.get(number).filter(|_| has_sum(number)) {
             let name = name::split_overload(text, kind).0;
             by_name.entry(name).or_default().merge(sums);
         }
@@ -189,6 +203,7 @@ fn whole_run(capture: &Capture, scale: &Scale) -> WholeRun {
         duration: time(capture.window.end - capture.opened_at),
         kept: time(capture.window.end - kept_from),
         only_in_sums,
+        in_no_sum,
         names,
     }
 }

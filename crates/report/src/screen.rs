@@ -364,7 +364,10 @@ fn facts(screen: &Screen) -> Vec<String> {
     let (report, rest) = (&screen.report, screen.report.rest);
     let mut facts = Vec::new();
     if screen.lost > 0 {
-        facts.push("the budget was full: what came later is in none of these times".into());
+        facts.push(format!(
+            "the budget was too small: {} events are in none of these times",
+            screen.lost
+        ));
     }
     let compiling = screen.compile_time();
     if let Some(compiled) = screen.facts.compiled.first() {

@@ -204,11 +204,23 @@ def _what_is_kept(prof: RunProfile) -> list[str]:
     sums = whole_run(prof.recording)
     if sums is None:
         return []
-    kept, whole = sums["kept_us"] / 1e6, sums["duration_us"] / 1e6
+    kept, whole = _seconds(sums["kept_us"]), _seconds(sums["duration_us"])
+    # Without loss, everything from some moment on is there. Otherwise it has gaps.
+    is_complete = not _core.profile_loss(prof.recording)
+    part = f"all of this is the last {kept} of {whole}" if is_complete else "this is a small part"
+    none = f", and {sums['in_no_sum']:,} memory records or calls are in none" * (
+        sums["in_no_sum"] > 0
+    )
     return [
-        f"all of this is the last {kept:.1f} s of {whole:.1f} s: {sums['only_in_sums']:,} earlier "
-        "events are only in the sums of summary.json (whole_run); --budget 1GiB keeps more"
+        f"{part}: {sums['only_in_sums']:,} earlier events are only in the sums of summary.json "
+        f"(whole_run){none}; --budget 1GiB keeps more"
     ]
+
+
+def _seconds(microseconds: float) -> str:
+    if microseconds < 1e5:
+        return f"{microseconds / 1e3:.1f} ms"
+    return f"{microseconds / 1e6:.1f} s"
 
 
 def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:

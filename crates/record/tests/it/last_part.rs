@@ -3,7 +3,9 @@
 use std::thread;
 
 use mindprof_model::{Profile, Sampling, WholeRun};
-use mindprof_record::{Calls, Keep, Name, NameKind, Options, Session, Site, add_sample, scope};
+use mindprof_record::{
+    Calls, Keep, Name, NameKind, Options, Session, Site, add_sample, memory, scope,
+};
 use proptest::prelude::*;
 
 use super::record;
@@ -161,6 +163,25 @@ fn the_last_samples_are_kept_too() {
     assert_eq!(sampling.samples + sampling.dropped, 5_001);
     assert!(sampling.samples > 100);
     assert_eq!(kept_of(&profile, "late"), 1);
+}
+
+#[test]
+fn memory_that_makes_room_is_in_no_sum() {
+    let options = Options {
+        memory: true,
+        ..keeping_last(1 << 20)
+    };
+    let profile = record(options, || {
+        for _ in 0..100_000 {
+            memory(7, 64, || 64);
+            drop(scope(&EARLY));
+        }
+    });
+    assert_eq!(calls_of(&profile, "early"), 100_000);
+    assert_eq!(only_in_sums(&profile), 100_000 - kept_of(&profile, "early"));
+    let given_up = number_behind(&profile, "\"in_no_sum\":");
+    assert_eq!(given_up, 100_000 - profile.memory().len());
+    assert!(given_up > 0);
 }
 
 #[test]
