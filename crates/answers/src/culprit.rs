@@ -37,7 +37,7 @@ impl Culprit {
     /// Finds the culprit among the paths of a program.
     pub(crate) fn find(paths: &CodePaths) -> Option<Self> {
         let callers = callers(&paths.paths);
-        let contexts = contexts(&paths.paths, &callers);
+        let contexts = contexts(&paths.paths, &callers, &helpers(&paths.paths, &callers));
         let candidates = Candidates::build(&paths.paths, &contexts);
         let found = candidates.into_largest()?;
         let largest = |list: &[usize]| {
@@ -84,12 +84,36 @@ fn callers(paths: &[CodePath]) -> Vec<Option<usize>> {
     callers
 }
 
+/// Returns for each path whether it is that of a helper around the model, which some callers train
+/// with and others do not: a training step and a validation may share it.
+fn helpers(paths: &[CodePath], callers: &[Option<usize>]) -> Vec<bool> {
+    let is_training = trainings(paths);
+    let mut has_forward: Vec<bool> = paths.iter().map(|path| path.is_forward).collect();
+    for index in (0..paths.len()).rev() {
+        if let Some(caller) = callers[index].filter(|_| has_forward[index]) {
+            has_forward[caller] = true;
+        }
+    }
+    let name = |index: usize| (paths[index].file.as_str(), paths[index].function.as_str());
+    let is_around = |index: &usize| {
+        let path = &paths[*index];
+        has_forward[*index] && !path.is_forward && path.total > Nanos::ZERO
+    };
+    let mut found: FxHashMap<(&str, &str), [bool; 2]> = FxHashMap::default();
+    for index in (0..paths.len()).filter(is_around) {
+        found.entry(name(index)).or_default()[usize::from(is_training[index])] = true;
+    }
+    (0..paths.len())
+        .map(|index| is_around(&index) && found[&name(index)] == [true, true])
+        .collect()
+}
+
 /// Returns for each path the function that runs the model: itself, or its nearest caller that is no
-/// `forward`.
-fn contexts(paths: &[CodePath], callers: &[Option<usize>]) -> Vec<usize> {
+/// `forward` and no helper.
+fn contexts(paths: &[CodePath], callers: &[Option<usize>], is_helper: &[bool]) -> Vec<usize> {
     let mut contexts: Vec<usize> = Vec::with_capacity(paths.len());
     for (index, path) in paths.iter().enumerate() {
-        let caller = callers[index].filter(|_| path.is_forward);
+        let caller = callers[index].filter(|_| path.is_forward || is_helper[index]);
         contexts.push(caller.map_or(index, |caller| contexts[caller]));
     }
     contexts
@@ -171,12 +195,12 @@ fn trainings(paths: &[CodePath]) -> Vec<bool> {
     is_training
 }
 
-/// Returns by path whether it is a `forward` that several functions run.
+/// Returns by path whether it is a `forward` or a helper that several functions run.
 fn shared(paths: &[CodePath], contexts: &[usize]) -> Vec<bool> {
     type Name<'a> = (&'a str, &'a str);
     let name = |path: usize| -> Name<'_> { (&paths[path].file, &paths[path].function) };
     let mut first: FxHashMap<Name<'_>, (Name<'_>, bool)> = FxHashMap::default();
-    let is_used = |index: &usize| paths[*index].is_forward && paths[*index].total > Nanos::ZERO;
+    let is_used = |index: &usize| contexts[*index] != *index && paths[*index].total > Nanos::ZERO;
     for index in (0..paths.len()).filter(is_used) {
         let context = name(contexts[index]);
         let (known, is_several) = first.entry(name(index)).or_insert((context, false));

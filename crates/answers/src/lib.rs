@@ -64,7 +64,7 @@ pub use last_window::last_window;
 pub use memory_growth::{GrownLine, MemoryGrowth};
 pub use modules::{ModuleCost, ModuleRows, Modules};
 pub use own_code::{OwnCode, SOURCES_KEY, Sources};
-pub use pictures::Pictures;
+pub use pictures::{CallersOf, Pictures, folded_callers};
 pub use questions::{QUESTIONS, Question, ask};
 pub use run::{RunMarks, RunReport, RunSteps};
 pub use sampling::Sampling;

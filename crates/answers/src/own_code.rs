@@ -191,8 +191,14 @@ impl OwnCode {
 
     /// Returns the place of a frame that is in the user's own code.
     pub(crate) fn place<'a>(&self, frame: &'a str) -> Option<Place<'a>> {
-        Place::parse(frame).filter(|place| self.contains(place.file))
+        Place::parse(frame).filter(|place| self.contains(place.file) && !is_generated(place))
     }
+}
+
+/// Returns whether a function is code that the standard library makes for a class, such as the
+/// `__init__` of a dataclass. Its file is that of code which a user types.
+fn is_generated(place: &Place<'_>) -> bool {
+    place.file == "<string>" && place.function.starts_with("__") && place.function.ends_with("__")
 }
 
 fn is_library(file: &str) -> bool {
@@ -227,6 +233,14 @@ mod tests {
         ] {
             assert!(!own.contains(file), "{file}");
         }
+    }
+
+    #[test]
+    fn methods_of_dataclasses_are_not_the_users() {
+        let own = OwnCode::default();
+        assert!(own.place("<string>(2): __init__").is_none());
+        assert!(own.place("<string>(2): train").is_some());
+        assert!(own.place("train.py(2): __init__").is_some());
     }
 
     #[test]

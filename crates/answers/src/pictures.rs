@@ -1,7 +1,7 @@
 //! Which paths a picture of a program shows: its own work, apart from imports and from the profiler.
 
-use mindprof_analyze::{Folded, PathPart};
-use mindprof_model::{Nanos, Place, StringId, WAITING_FRAME};
+use mindprof_analyze::{Analysis, Folded, PathPart, StackMetric};
+use mindprof_model::{Category, EventId, Nanos, Place, StringId, WAITING_FRAME};
 use rustc_hash::FxHashSet;
 
 use crate::charges::is_workers_end;
@@ -88,6 +88,41 @@ impl<'a> Pictures<'a> {
             waited,
         }
     }
+}
+
+/// Folds the Python callers of a program's events: those of its work, or those of its imports.
+pub fn folded_callers<'a>(
+    analysis: &'a Analysis,
+    work: &Work,
+    metric: StackMetric,
+    wanted: CallersOf,
+) -> Folded<'a> {
+    let Some(side) = work.side_ranges() else {
+        return Folded::of_callers(analysis, metric);
+    };
+    let imports: FxHashSet<&str> = side.imports.iter().map(String::as_str).collect();
+    let profile = analysis.profile();
+    let names = profile.strings().iter();
+    let is_import: Vec<bool> = names.map(|name| imports.contains(name)).collect();
+    let mut imported: Vec<bool> = Vec::with_capacity(profile.events().len());
+    // Parents precede their children.
+    for (index, event) in profile.events().iter().enumerate() {
+        let parent = analysis.tree().parent(EventId::from_index(index));
+        let is_range = event.category == Category::Annotation && is_import[event.name.index()];
+        imported.push(is_range || parent.is_some_and(|parent| imported[parent.index()]));
+    }
+    Folded::of_callers_where(analysis, metric, |id| {
+        imported[id.index()] == (wanted == CallersOf::Imports)
+    })
+}
+
+/// The part of a run whose callers are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallersOf {
+    /// Everything but imports.
+    Work,
+    /// The imports.
+    Imports,
 }
 
 /// Takes out the waits of other threads than the program's main thread. A thread that serves a
@@ -187,8 +222,7 @@ fn without_lone_root<'a>(before: &Folded<'a>, after: Folded<'a>) -> Folded<'a> {
 
 #[cfg(test)]
 mod tests {
-    use mindprof_analyze::{Analysis, StackMetric};
-    use mindprof_model::{Category, DeviceKind, Event, Part, StringTable, Thread, Timeline};
+    use mindprof_model::{DeviceKind, Event, Part, StackId, StringTable, Thread, Timeline};
 
     use super::*;
     use crate::side_ranges::SideRanges;
@@ -229,6 +263,40 @@ mod tests {
             "{imports:?}"
         );
         assert_eq!((imports.len(), imports[0].1), (1, 7));
+    }
+
+    // import torch   |----------|          0..10, called at line 1
+    // aten::mm                    |--|     20..23, called at line 5
+    #[test]
+    fn imports_are_no_callers_of_work() {
+        let mut part = Part::from(Timeline::draw(|time| {
+            time.annotation("import torch", |time| time.idle(10));
+            time.idle(10);
+            time.op("aten::mm", 3);
+        }));
+        let frames = ["train.py(1): <module>", "train.py(5): <module>"];
+        let stacks = frames.map(|frame| {
+            let frame = part.strings.intern(frame);
+            part.stacks.push(StackId::NONE, frame)
+        });
+        let events: Vec<Event> = part.events().to_vec();
+        let mut other = Part::new();
+        std::mem::swap(&mut other.strings, &mut part.strings);
+        std::mem::swap(&mut other.stacks, &mut part.stacks);
+        other.add_thread(part.threads()[0]);
+        for (mut event, stack) in events.into_iter().zip(stacks) {
+            event.stack = stack;
+            other.add_event(event);
+        }
+        let analysis = Analysis::build(other.into_profile().unwrap());
+        let work = Work::without(SideRanges {
+            imports: vec!["import torch".into()],
+            ..SideRanges::default()
+        });
+        let metric = StackMetric::SelfCpuTime;
+        let total = |wanted| folded_callers(&analysis, &work, metric, wanted).total();
+        assert_eq!(total(CallersOf::Work), Nanos(3));
+        assert_eq!(total(CallersOf::Imports), Nanos(10));
     }
 
     #[test]

@@ -76,9 +76,10 @@ impl TextLayout {
         let words: [u64; STATE + 1] = read_words(address)?;
         let (length, state) = (words[LENGTH], words[STATE]);
         let width = state >> self.width & 7;
-        if length > LONGEST || !matches!(width, 1 | 2 | 4) {
+        if !matches!(width, 1 | 2 | 4) {
             return None;
         }
+        let length = length.min(LONGEST);
         let offset = if state & self.ascii == 0 {
             self.other_data
         } else {

@@ -204,6 +204,12 @@ impl Metadata {
         }
     }
 
+    /// Removes `key`, and returns its value.
+    pub fn remove(&mut self, key: &str) -> Option<String> {
+        let index = self.entries.iter().position(|(known, _)| known == key)?;
+        Some(self.entries.remove(index).1)
+    }
+
     /// Returns the value of `key`.
     pub fn get(&self, key: &str) -> Option<&str> {
         self.entries

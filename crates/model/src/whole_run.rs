@@ -44,6 +44,23 @@ impl WholeRun {
     const MOST_NAMES: usize = 200;
     const LONGEST_NAME: usize = 200;
 
+    /// The metadata key of the number of records that other processes, such as data loader workers,
+    /// gave up. They are in no sum of the profile.
+    pub const ELSEWHERE_KEY: &'static str = "mindprof_given_up_elsewhere";
+
+    /// Takes the sums out of the metadata of another process, whose sums are not those of the
+    /// program, and returns the number of its records that are not in its profile.
+    pub fn take_count(metadata: &mut Metadata) -> u64 {
+        let text = metadata.remove(Self::KEY).unwrap_or_default();
+        let compact: String = text.split_whitespace().collect();
+        let number = |key: &str| -> u64 {
+            let rest = compact.split_once(key).map_or("", |(_, rest)| rest);
+            let end = rest.find(|letter: char| !letter.is_ascii_digit());
+            rest[..end.unwrap_or(rest.len())].parse().unwrap_or(0)
+        };
+        number("\"only_in_sums\":") + number("\"in_no_sum\":")
+    }
+
     /// Writes it to the metadata of a profile, as JSON with times in microseconds.
     pub fn write(&self, metadata: &mut Metadata) {
         let mut text = format!(
@@ -135,5 +152,19 @@ mod tests {
         whole.write(&mut metadata);
         let text = metadata.get(WholeRun::KEY).unwrap();
         assert!(text.ends_with("],\"other_names\":{\"calls\":6,\"self_us\":3}}"));
+    }
+
+    #[test]
+    fn sums_of_another_process_become_a_count() {
+        let whole = WholeRun {
+            only_in_sums: 7,
+            in_no_sum: 2,
+            ..WholeRun::default()
+        };
+        let mut metadata = Metadata::default();
+        whole.write(&mut metadata);
+        assert_eq!(WholeRun::take_count(&mut metadata), 9);
+        assert_eq!(metadata.get(WholeRun::KEY), None);
+        assert_eq!(WholeRun::take_count(&mut metadata), 0);
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_answers::SOURCES_KEY;
-use mindprof_model::{HostTotals, LossCause, Metadata, Part};
+use mindprof_model::{HostTotals, LossCause, Metadata, Part, WholeRun};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Keep, Options, Session as Window, ThreadKey};
 use mindprof_trace::{ReadOptions, read_trace_from};
@@ -303,9 +303,19 @@ impl Session {
     ) -> PyResult<Profile> {
         let mut capture = self.close(py);
         let capture = py.enter(|| {
+            let mut given_up = 0;
             for trace in traces {
                 let reading = read_trace_from(trace.as_slice(), &ReadOptions::default())?;
-                capture.attach_process(Part::from(reading.profile))?;
+                let mut part = Part::from(reading.profile);
+                given_up += WholeRun::take_count(&mut part.metadata);
+                capture.attach_process(part)?;
+            }
+            if given_up > 0 {
+                let mut part = Part::new();
+                part.reference_unix_ns = capture.axis().reference_unix_ns();
+                let count = given_up.to_string();
+                part.metadata.set(WholeRun::ELSEWHERE_KEY, count);
+                capture.attach_process(part)?;
             }
             if missing > 0 {
                 let part = loss_beside(&capture, LossCause::Workers, missing);

@@ -3,6 +3,7 @@
 //! The picture is drawn by `inferno` from the folded paths of a profile. Colours tell Python code,
 //! named ranges and operators apart.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
@@ -10,7 +11,7 @@ use std::path::Path;
 use inferno::flamegraph::color::{MultiPalette, Palette};
 use inferno::flamegraph::{Options, from_lines};
 use mindprof_analyze::{Analysis, Folded, PATH_LEVELS, StackMetric};
-use mindprof_model::{Category, Nanos, Profile, StringId, StringTable};
+use mindprof_model::{Category, Nanos, Place, Profile, StringId, StringTable};
 use mindprof_trace::write_file;
 
 use crate::error::Result;
@@ -157,8 +158,16 @@ fn colours(strings: &StringTable, profile: &Profile) -> Vec<&'static str> {
 /// the last blank of a line is a separator.
 fn names(strings: &StringTable, profile: &Profile) -> Vec<String> {
     let names = strings.iter().zip(colours(strings, profile));
-    let name = |(text, colour): (&str, &str)| visible(text).replace(';', "_") + colour;
+    let name = |(text, colour): (&str, &str)| visible(&label(text)).replace(';', "_") + colour;
     names.map(name).collect()
+}
+
+/// Returns a name with the function first: the end of a narrow label is cut off.
+fn label(text: &str) -> Cow<'_, str> {
+    match Place::parse(text) {
+        Some(place) => format!("{} ({}:{})", place.function, place.file, place.line).into(),
+        None => text.into(),
+    }
 }
 
 fn line(frames: &[StringId], weight: u64, names: &[String]) -> String {
@@ -174,6 +183,12 @@ mod tests {
     use mindprof_model::Timeline;
 
     use super::*;
+
+    #[test]
+    fn labels_begin_with_the_function() {
+        assert_eq!(label("src/train.py(12): step"), "step (src/train.py:12)");
+        assert_eq!(label("aten::mm"), "aten::mm");
+    }
 
     #[test]
     fn the_picture_shows_names_and_microseconds() {

@@ -51,10 +51,17 @@ pub fn stack_weights(
     analysis: &Analysis,
     metric: StackMetric,
 ) -> impl Iterator<Item = (StackId, Nanos)> {
+    stack_events(analysis, metric).map(|(_, stack, weight)| (stack, weight))
+}
+
+fn stack_events(
+    analysis: &Analysis,
+    metric: StackMetric,
+) -> impl Iterator<Item = (EventId, StackId, Nanos)> {
     analysis.items().filter_map(move |item| match item {
         Item::Event(id) => {
             let stack = analysis.stack(id);
-            (stack != StackId::NONE).then(|| (stack, metric.of(analysis, id)))
+            (stack != StackId::NONE).then(|| (id, stack, metric.of(analysis, id)))
         }
         Item::Memory(_) => None,
     })
@@ -106,9 +113,19 @@ impl<'a> Folded<'a> {
     /// Folds only the callers of events, without scopes and without the names of processes and
     /// threads.
     pub fn of_callers(analysis: &'a Analysis, metric: StackMetric) -> Self {
+        Self::of_callers_where(analysis, metric, |_| true)
+    }
+
+    /// Folds the Python callers of some events, as [`Self::of_callers`] does.
+    pub fn of_callers_where(
+        analysis: &'a Analysis,
+        metric: StackMetric,
+        is_counted: impl Fn(EventId) -> bool,
+    ) -> Self {
         let mut paths = Paths::new(analysis);
         let mut weights = vec![Nanos::ZERO];
-        for (stack, weight) in stack_weights(analysis, metric) {
+        for (_, stack, weight) in stack_events(analysis, metric).filter(|&(id, ..)| is_counted(id))
+        {
             let path = paths.of_stack(StackId::NONE, stack);
             if weights.len() < paths.table.len() {
                 weights.resize(paths.table.len(), Nanos::ZERO);

@@ -118,3 +118,19 @@ fn without_training_the_model_is_expected_too() {
     ]);
     assert_eq!(name, "tokenize");
 }
+
+// fit trains with the loss that evaluate computes too.
+#[test]
+fn a_validation_is_told_apart_from_a_training_that_shares_a_helper() {
+    let (name, found) = culprit(vec![
+        path(0, "fit", 6, 0),
+        path(1, "evaluate", 4, 0),
+        path(2, "loss", 3, 0),
+        path(3, "Net.forward", 55, 55),
+        path(1, "loss", 2, 0),
+        with_backward(path(2, "Net.forward", 30, 30)),
+    ]);
+    assert_eq!(name, "evaluate");
+    assert_eq!(found.time, Nanos(62));
+    assert_eq!(found.through, Some(3));
+}

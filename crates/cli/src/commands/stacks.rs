@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use mindprof_analyze::{Analysis, Folded, PATH_LEVELS, StackMetric};
-use mindprof_answers::{Pictures, Work};
+use mindprof_answers::{CallersOf, Pictures, Work, folded_callers};
 use mindprof_formats::{
     Error, FoldedLines, Format, NO_STACKS, Result, STACK_METRICS, cut_levels, paths_json,
     stack_metric, write_folded_paths, write_speedscope,
@@ -182,12 +182,26 @@ fn write(
 /// Writes folded lines, and warns if scopes replace missing stacks or deep stacks were cut.
 fn write_stacks(args: &StacksArgs, analysis: &Analysis, out: impl Write) -> Result<FoldedLines> {
     let has_stacks = !analysis.profile().stacks().is_empty();
-    let folded = if has_stacks && !args.scopes {
-        Folded::of_callers(analysis, args.metric)
+    let written = if has_stacks && !args.scopes {
+        let work = Work::of(analysis);
+        let wanted = if args.imports {
+            CallersOf::Imports
+        } else {
+            CallersOf::Work
+        };
+        let folded = folded_callers(analysis, &work, args.metric, wanted);
+        let pictures = Pictures::new(&folded, &work);
+        // Frames of the interpreter tell imports too, if there are any.
+        let has_frames = pictures.imports.total() >= pictures.work.total();
+        if args.imports && (work.side_ranges().is_none() || has_frames) {
+            write_folded_paths(&pictures.imports, out)?
+        } else {
+            write_folded_paths(&pictures.work, out)?
+        }
     } else {
-        Folded::build(analysis, args.metric)
+        let folded = Folded::build(analysis, args.metric);
+        write_folded_paths(&pictured(args, analysis, &folded).0, out)?
     };
-    let written = write_folded_paths(&pictured(args, analysis, &folded).0, out)?;
     if written.lines > 0 && !has_stacks && !args.scopes {
         warn(args, NO_STACKS);
     }
