@@ -11,6 +11,10 @@ your own:
     ['step']
 """
 
+from mindprof._own_imports import leave_folder
+
+# Before anything of the standard library is imported.
+leave_folder()
 try:
     from mindprof._core import (
         ProfilerError,
@@ -55,7 +59,7 @@ from mindprof._settings.profiler_config import _ExperimentalConfig as Experiment
 look_up_classes()
 import_before_forks()
 name_own_folder(__path__[0])
-del import_before_forks, look_up_classes, name_own_folder, restore_first_import
+del import_before_forks, leave_folder, look_up_classes, name_own_folder, restore_first_import
 
 __all__ = [
     "CuspyConfig",

@@ -4,7 +4,7 @@
 //! conclusions.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use mindprof_analyze::{Cut, Folded, PATH_LEVELS, SLIM_KEY, StackMetric, slim};
 use mindprof_answers::{
@@ -83,12 +83,14 @@ impl Marks {
     }
 }
 
+/// A source file: the name in frames, functions as first line, last line and name, and lines.
+type Source = (String, Vec<(u32, u32, String)>, Vec<String>);
+
 from_dict! {
     /// Facts that the launcher collects when a window ends, as a dict.
     pub(crate) struct Facts {
-        /// The user's source files: the name in frames, functions as first line, last line and
-        /// name, and lines.
-        sources: Vec<(String, Vec<(u32, u32, String)>, Vec<String>)>,
+        /// The user's source files.
+        sources: Vec<Source>,
         /// Compiled functions: name, file, line, number of compilations, nanoseconds and reason.
         compiled: Vec<(String, String, u32, u64, u64, Option<String>)>,
         /// The number of garbage collections, and their nanoseconds.
@@ -98,17 +100,20 @@ from_dict! {
     }
 }
 
+fn source_files(sources: Vec<Source>) -> SourceFiles {
+    let function = |(first, last, name)| SourceFunction { first, last, name };
+    let sources = sources
+        .into_iter()
+        .map(|(file, functions, lines)| SourceFile {
+            file,
+            functions: functions.into_iter().map(function).collect(),
+            lines,
+        });
+    SourceFiles::new(sources.collect())
+}
+
 impl Facts {
     fn into_engine(self) -> ScreenFacts {
-        let function = |(first, last, name)| SourceFunction { first, last, name };
-        let sources = self
-            .sources
-            .into_iter()
-            .map(|(file, functions, lines)| SourceFile {
-                file,
-                functions: functions.into_iter().map(function).collect(),
-                lines,
-            });
         let compiled = self.compiled.into_iter();
         let compiled =
             compiled.map(
@@ -122,7 +127,7 @@ impl Facts {
                 },
             );
         ScreenFacts {
-            sources: SourceFiles::new(sources.collect()),
+            sources: source_files(self.sources),
             compiled: compiled.collect(),
             collections: (self.collections.0, Nanos(self.collections.1)),
             children: self.children,
@@ -169,12 +174,6 @@ impl RunScreen {
     fn json(&self) -> String {
         self.contents.json()
     }
-
-    /// Returns the metadata that tells readers of the trace the functions of the user's files: its
-    /// key and its JSON.
-    fn metadata(&self) -> (&'static str, String) {
-        (FUNCTIONS_KEY, self.contents.facts.sources.functions_json())
-    }
 }
 
 /// The conclusions from one window of a run, which the launcher prints.
@@ -184,6 +183,18 @@ pub(crate) struct RunReport {
     side: SideRanges,
     analyzed: Arc<Analyzed>,
     group_by: mindprof_analyze::GroupBy,
+    /// The paths of the program's work, and the time that other threads waited.
+    paths: OnceLock<(Folded<'static>, Nanos)>,
+}
+
+impl RunReport {
+    fn paths(&self) -> &(Folded<'static>, Nanos) {
+        self.paths.get_or_init(|| {
+            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
+            let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
+            (pictures.work.into_owned(), pictures.waited)
+        })
+    }
 }
 
 /// Returns the last part of a recording that has at most `most` events and memory records, and the
@@ -243,6 +254,7 @@ pub(crate) fn run_report(
             side,
             analyzed,
             group_by,
+            paths: OnceLock::new(),
         })
     })
 }
@@ -259,6 +271,13 @@ impl RunReport {
     /// and its JSON.
     fn metadata(&self) -> (&'static str, String) {
         (RUN_KEY, self.side.json())
+    }
+
+    /// Returns the metadata that tells readers of the trace the functions of the user's files: its
+    /// key and its JSON.
+    #[staticmethod]
+    fn functions(sources: Vec<Source>) -> (&'static str, String) {
+        (FUNCTIONS_KEY, source_files(sources).functions_json())
     }
 
     /// Returns the files that the frames of the recording refer to and that are the user's own.
@@ -278,8 +297,7 @@ impl RunReport {
     /// Writes the call paths of the program's work to a file, one line each.
     fn write_stacks(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.enter(|| {
-            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
-            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
+            let (work, _) = self.paths();
             // As in the flame graph, paths that are too short to be seen count at their callers.
             let work = work.cut(PATH_LEVELS, Nanos(work.total().0 / PATH_PARTS));
             write_file(&path, |out| write_folded_paths(&work, out).map(drop))
@@ -288,25 +306,18 @@ impl RunReport {
 
     /// Returns whether the program's work has paths to draw.
     fn has_paths(&self, py: Python<'_>) -> PyResult<bool> {
-        py.enter(|| {
-            let folded = Folded::build(&self.analyzed.analysis, StackMetric::SelfCpuTime);
-            let work = Pictures::new(&folded, &Work::without(self.side.clone())).work;
-            Ok::<_, Error>(work.total() > Nanos::ZERO)
-        })
+        py.enter(|| Ok::<_, Error>(self.paths().0.total() > Nanos::ZERO))
     }
 
     /// Draws the program's work as a flame graph into a file.
     fn write_flamegraph(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.enter(|| {
-            let metric = StackMetric::SelfCpuTime;
-            let folded = Folded::build(&self.analyzed.analysis, metric);
-            let pictures = Pictures::new(&folded, &Work::without(self.side.clone()));
-            let drawn = pictures.work;
+            let (drawn, waited) = self.paths();
             let drawn = drawn.cut(PATH_LEVELS, Nanos(drawn.total().0 / DRAWN_PARTS));
             let profile = self.analyzed.analysis.profile();
             let picture = FlameGraph {
-                metric,
-                waited: pictures.waited,
+                metric: StackMetric::SelfCpuTime,
+                waited: *waited,
             };
             write_file(&path, |out| draw_flamegraph(&drawn, profile, picture, out))
         })

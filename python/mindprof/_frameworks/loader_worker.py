@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mindprof import _core
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 _MODULE = "torch.utils.data._utils.worker"
+
+# The share of the budget that each worker of a run has. The end of a run waits until every worker
+# has written its recording and the parent has read it.
+_BUDGET_PARTS = 16
 
 # The position of the queue of batches among the arguments of torch's loop.
 _QUEUE = 2
@@ -180,8 +185,10 @@ class _Worker:
         if self.parent is not None:
             # torch terminates workers that take more than a few seconds; this one is finishing.
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
-            for number in list(self._sessions):
-                self._stop(number)
+            # Without the folder, the parent has ended: it counts this worker as missing.
+            with suppress(FileNotFoundError):
+                for number in list(self._sessions):
+                    self._stop(number)
             self.parent.close()
 
     def _start(self, number: int, options: SessionOptions) -> None:
@@ -190,6 +197,8 @@ class _Worker:
         # The plan and a message may both announce the same recording.
         if number not in self._sessions:
             host = present_host()
+            if options.keeps_last:
+                options = options.with_budget(options.budget_bytes // _BUDGET_PARTS)
             self._sessions[number] = host, host.start(options)
 
     def _toggle(self, number: int, enabled: bool) -> None:

@@ -539,19 +539,28 @@ class profile(SharedResults):
             )
         if self.kineto_results is None:
             raise AttributeError(NO_RECORDING)
+        self._write_trace(self.kineto_results, path, metadata)
+        written = os.fspath(path)
+        inform("wrote the trace to %s", written)
+        return written
+
+    def _write_trace(
+        self,
+        recording: _core.Profile,
+        path: str | os.PathLike[str],
+        metadata: dict[str, str] | None = None,
+    ) -> None:
+        """Writes a recording of this profiler, or a part of one."""
         facts = {"trace_id": trace_metadata.quoted(self.trace_id)} if self.trace_id else {}
         facts["host_name"] = trace_metadata.host_name()
         types = self.activity_filters.get(ProfilerActivity.CPU)
         _core.write_chrome_trace(
-            self.kineto_results,
+            recording,
             path,
             metadata=trace_metadata.pairs({**facts, **(metadata or {})}),
             activity_types=None if types is None else sorted(types),
             forward_arrows=forward_arrows(),
         )
-        written = os.fspath(path)
-        inform("wrote the trace to %s", written)
-        return written
 
     def _write_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         recording = self._recording()

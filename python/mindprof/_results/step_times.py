@@ -66,6 +66,50 @@ class StepTimes(NamedTuple):
     slow: list[SlowStep]
     has_python: bool
 
+    def __str__(self) -> str:
+        """Returns the summary of `mindprof steps`, without a line for each step."""
+        if not self.steps:
+            return "no steps: record with `prof.step()` or `mindprof run`"
+        count = len(self.steps)
+        times = [self.p50_us, self.p90_us, self.p99_us, self.max_us]
+        p50, p90, p99, longest = map(_time, times)
+        lines = [
+            f"{count} step{'s' * (count > 1)}: p50 {p50}, p90 {p90}, p99 {p99}, longest {longest}",
+            "",
+            f"{'Class':<13}  Share  Per step   In all",
+            f"{'-' * 13}  -----  --------  -------",
+        ]
+        total = sum(self.split_us.values()) or 1.0
+        for kind, time in self.split_us.items():
+            if time > 0:
+                share = f"{100 * time / total:.0f} %"
+                each = _time(time / count)
+                lines.append(f"{self._name(kind):<13}  {share:>5}  {each:>8}  {_time(time):>7}")
+        lines += [
+            f"slow: step {step.number} ({_time(step.duration_us)}), {self._name(step.kind)}"
+            for step in self.slow
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _name(self, kind: str) -> str:
+        """Returns the name of a class, as `mindprof steps` prints it."""
+        if kind == "idle" and not self.has_python:
+            return "Python or idle"
+        return kind.replace("_", " ").replace("python", "Python")
+
+
+def _time(microseconds: float) -> str:
+    """Formats a time with three digits."""
+    value, unit = microseconds, "us"
+    for larger in ("ms", "s"):
+        if value < 1e3:
+            break
+        value, unit = value / 1e3, larger
+    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{digits}f} {unit}"
+
 
 def step_times(text: str) -> StepTimes:
     """Reads the engine's answer to the question `step_times`.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from mindprof import _core
 
@@ -117,8 +117,23 @@ def parse(words: Sequence[str]) -> Arguments:
     )
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that suggests the option that a wrong one is most like."""
+
+    def error(self, message: str) -> NoReturn:
+        words = message.partition("unrecognized arguments: ")[2].split()
+        if words:
+            from difflib import get_close_matches
+
+            known = [option for action in self._actions for option in action.option_strings]
+            wrong = words[0].partition("=")[0]
+            if near := get_close_matches(wrong, known, n=1):
+                message += f"\nhint: did you mean `{near[0]}`?"
+        super().error(message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mindprof run",
         usage="mindprof run [OPTIONS] SCRIPT [ARGUMENTS]\n       "
         "mindprof run [OPTIONS] -m MODULE [ARGUMENTS]\n       "

@@ -18,6 +18,9 @@ from mindprof._run.run_profile import RunProfile
 MOST_BYTES = 30_000_000
 _LEAST_TRACE_BYTES = 5_000_000
 
+#: The size of the other files, as long as it is not known: the trace is written first.
+OTHER_BYTES = 5_000_000
+
 #: The largest number of events and memory records of a trace, which bounds the time to write it.
 _MOST_RECORDS = 400_000
 
@@ -27,14 +30,16 @@ _MOST_STEPS = 1_000
 
 #: The key of the sums that a recording has if its first events made room for the last ones.
 _WHOLE_RUN_KEY = "mindprof_whole_run"
+_ELSEWHERE_KEY = "mindprof_given_up_elsewhere"
 _TRACED_INSTEAD_KEY = "mindprof_traced_instead"
 
 
-def write_trace(prof: RunProfile, path: Path, others: int) -> float:
+def write_trace(prof: RunProfile, whole: _core.Profile, path: Path, others: int) -> float:
     """Writes the last part of a recording that fits into the folder.
 
     Args:
         prof: A profiler that has stopped.
+        whole: Its recording.
         path: The trace.
         others: The bytes of the other files.
 
@@ -42,17 +47,15 @@ def write_trace(prof: RunProfile, path: Path, others: int) -> float:
         The share of the events that the trace has.
     """
     allowed = max(MOST_BYTES - others, _LEAST_TRACE_BYTES)
-    whole, most = prof.recording, _MOST_RECORDS
+    most = _MOST_RECORDS
     while True:
         part = _core.last_part(whole, most)
         if part is None:
             written = whole
-            prof.export_chrome_trace(path)
+            prof.write_trace(whole, path, {})
         else:
             written, key, report = part
-            prof.add_metadata_json(key, report)
-            with prof.showing(written):
-                prof.export_chrome_trace(path)
+            prof.write_trace(written, path, {key: report})
         size = path.stat().st_size
         if size <= allowed or most <= 1:
             return len(written) / len(whole) if len(whole) else 1.0
@@ -111,6 +114,15 @@ def whole_run(recording: _core.Profile) -> dict[str, Any] | None:
     imports = {f"import {module}" for module in sys.modules}
     sums["names"] = [row for row in sums["names"] if row["name"] not in imports]
     return sums
+
+
+def given_up_elsewhere(recording: _core.Profile) -> int:
+    """Returns the number of records that other processes, such as data loader workers, gave up.
+
+    Args:
+        recording: The recording.
+    """
+    return int(dict(_core.profile_metadata(recording)).get(_ELSEWHERE_KEY, 0))
 
 
 def traced_instead(recording: _core.Profile) -> str | None:

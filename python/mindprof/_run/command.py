@@ -1,10 +1,22 @@
-"""`mindprof run`: profiles a program and writes the results, however the program ends."""
+"""`mindprof run`: profiles a program and writes the results, however the program ends.
+
+It imports what other modules need later, before the program's folder is on the path: a module there
+may have the name of one of the standard library.
+"""
 
 from __future__ import annotations
 
+import ctypes  # noqa: F401
+import inspect  # noqa: F401
+import json  # noqa: F401
+import logging  # noqa: F401
+import multiprocessing.connection  # noqa: F401
 import os
+import shutil  # noqa: F401
 import signal
+import socket  # noqa: F401
 import sys
+import tempfile  # noqa: F401
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -125,7 +137,8 @@ class _Run:
             # A child that the program forked gets here too.
             if os.getpid() == self.process:
                 try:
-                    self._finish()
+                    with self.results.telling(), self.program.apart():
+                        self._finish()
                 finally:
                     late = self.patience.end()
                     end_as_alone()

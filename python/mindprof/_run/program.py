@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, ModuleType
+
+from mindprof._own_imports import AT_START, has_own_folder, is_safe
 
 
 class ProgramError(Exception):
@@ -33,6 +36,8 @@ class Program:
             ProgramError: The program cannot be run.
         """
         self.words = list(words)
+        #: Our modules that the program's own ones of the same names take the place of.
+        self._ours: dict[str, ModuleType] = {}
         if is_module:
             # As Python does, search the current folder for modules first.
             self.folder = str(Path.cwd())
@@ -56,6 +61,25 @@ class Program:
         sys.modules["__main__"] = self._main
         sys.argv = [self.argument, *self.words]
         _put_first(self.folder)
+        if self.folder:
+            self._ours = _hide_shadowed(self.folder)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Imports modules for mindprof during a block, also where the program has its own ones."""
+        path = sys.path
+        theirs = {name: sys.modules.get(name) for name in self._ours}
+        sys.path = [folder for folder in path if folder != self.folder]
+        sys.modules.update(self._ours)
+        try:
+            yield
+        finally:
+            sys.path = path
+            for name, module in theirs.items():
+                if module is None:
+                    sys.modules.pop(name, None)
+                else:
+                    sys.modules[name] = module
 
     def run(self) -> None:
         """Runs the program to its end. Its exceptions, also `SystemExit`, propagate."""
@@ -116,7 +140,47 @@ def _module(name: str, folder: str) -> tuple[ModuleType, CodeType]:
 
 def _put_first(folder: str) -> None:
     """Searches the program's folder for modules first, instead of the folder of our own program."""
-    own = ("", str(Path.cwd()), str(Path(sys.argv[0]).resolve().parent))
-    if sys.path and sys.path[0] in own:
+    if is_safe() or _placed == [folder]:
+        return
+    if _placed or (has_own_folder() and sys.path[:1] in ([""], [_OWN_FOLDER])):
         del sys.path[0]
     sys.path.insert(0, folder)
+    _placed[:] = [folder]
+
+
+#: The folder that was put first, if any.
+_placed: list[str] = []
+
+#: The folder of our own program; `sys.argv` is soon that of another.
+_OWN_FOLDER = os.path.dirname(os.path.realpath(sys.argv[0])) if sys.argv else ""
+
+
+def _hide_shadowed(folder: str) -> dict[str, ModuleType]:
+    """Takes out modules that we imported and that the program's folder has too.
+
+    The program would import its own ones without us. Our modules refer to those of the standard
+    library already.
+
+    Returns:
+        The modules that were taken out, by name.
+    """
+    try:
+        names = {name.partition(".")[0] for name in os.listdir(folder)}
+    except OSError:
+        return {}
+    names -= {"mindprof", "mindtorch_v2", "__main__", *AT_START}
+    found = {}
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in names and _is_elsewhere(name, folder):
+            found[name] = module
+            del sys.modules[name]
+    return found
+
+
+def _is_elsewhere(name: str, folder: str) -> bool:
+    """Returns whether a module of the folder takes the place of one that is imported already."""
+    top = name.partition(".")[0]
+    module = os.path.join(folder, top)
+    is_there = os.path.isfile(f"{module}.py") or os.path.isfile(os.path.join(module, "__init__.py"))
+    origin = getattr(sys.modules[name], "__file__", None)
+    return is_there and not (origin or "").startswith(module)

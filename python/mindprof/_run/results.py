@@ -6,9 +6,11 @@ import itertools
 import os
 import shlex
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,6 +18,9 @@ from mindprof import _core
 from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
 from mindprof._run.bounds import (
+    MOST_BYTES,
+    OTHER_BYTES,
+    given_up_elsewhere,
     summary_text,
     table_text,
     traced_instead,
@@ -29,6 +34,19 @@ from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.sources import read_sources
 
+#: The files of a window; the number of the window takes the place of the braces.
+_NAMES = (
+    "trace{}.json.gz",
+    "summary{}.json",
+    "table{}.txt",
+    "stacks{}.folded",
+    "flamegraph{}.svg",
+    "memory{}.html",
+)
+
+#: The time after which a line says what the end of a run is busy with.
+SILENT_SECONDS = 2.0
+
 
 class Results:
     """Writes the results of each window of a run."""
@@ -36,13 +54,20 @@ class Results:
     def __init__(self, arguments: Arguments, folder: Path, terminal: TextIO) -> None:
         self.arguments = arguments
         self.folder = folder
+        #: The folder that the user started the program in, which the program may leave.
+        self.started_in = Path.cwd()
         self.terminal = terminal
         self.windows = 0
+        #: What the end of the run is busy with, and when the program began, in seconds.
+        self.stage = "ending the recording"
+        self.began_at = time.time()
         self.marks = Marks()
         self.garbage = GarbageTimes()
         self.children = Children()
         #: The share of the events that the trace has.
         self.kept = 1.0
+        #: The source files that changed while the program ran.
+        self.changed: set[str] = set()
         #: Whether the program ended by itself.
         self.is_program_done = False
 
@@ -57,24 +82,27 @@ class Results:
             self.say("no further window was written: the program made no more optimizer steps")
             return
         self.windows += 1
+        if self.windows == 1:
+            remove_results(self.folder)
+        self.stage = "analyzing the recording"
         # A range of the program may have the name of an import, so only real modules count.
         report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
         prof.recorded_steps = ()
         prof.add_metadata_json(*report.metadata())
-        screen = report.screen(self._facts(report))
-        prof.add_metadata_json(*screen.metadata())
-        written = []
-        for name, write in self._files(prof, report, screen):
-            path = self._path(name)
-            try:
-                write(path)
-            except Exception as error:
-                # One failure must not prevent the other files, nor change how the program ends.
-                self.say(f"could not write {path}: {error}")
-            else:
-                written.append(path)
-        # The trace is written last, with what the others leave of the folder's size.
-        written.sort(key=lambda path: not path.name.startswith("trace"))
+        facts = self._facts(report)
+        prof.add_metadata_json(*report.functions(facts["sources"]))
+        written: list[Path] = []
+        trace = self._path("trace{}.json.gz")
+        # The trace comes first: everything else can be had from it.
+        with self._writing(trace, self._trace_writer(prof), written):
+            self.stage = "writing the trace and its summary"
+            screen = report.screen(facts)
+            for name, write in self._files(prof, report, screen):
+                self._write(self._path(name), write, written)
+        self._shorten(prof, trace, written)
+        if self.arguments.memory:
+            self._write(self._path("memory{}.html"), self._timeline_writer(prof), written)
+        written.sort(key=lambda path: path != trace)
         if steps is not None and steps < self.arguments.active:
             wanted = f"{self.arguments.active} requested optimizer steps"
             self.say(f"the window has {steps} of {wanted}: {self._why_no_more(prof)}")
@@ -82,18 +110,19 @@ class Results:
             self.say(f"events lost: {count:,} {cause}")
         if why := traced_instead(prof.recording):
             self.say(why)
+        for name in sorted(self.changed):
+            self.say(f"{name} changed while the program ran: its lines are not shown")
         if self.arguments.quiet:
             for line in _what_is_kept(prof):
                 self.say(line)
             for path in written:
                 self.say(f"wrote {path} ({size_of(path)})")
             return
-        trace = self._path("trace{}.json.gz")
         text = screen.text(
             {
                 "wrote": [*self._written(written), *_what_is_kept(prof)],
                 "program": shlex.join(self._program()),
-                "trace": shlex.quote(_near(trace)) if trace in written else None,
+                "trace": shlex.quote(self._near(trace)) if trace in written else None,
                 "has_schedule": self.arguments.active > 0,
                 "has_stacks": self.arguments.stacks,
             }
@@ -109,8 +138,9 @@ class Results:
 
     def _facts(self, report: _core.RunReport) -> dict[str, Any]:
         """Collects what the engine cannot know: sources, compilations, collections, children."""
+        sources, self.changed = read_sources(report.own_files(), self.began_at)
         return {
-            "sources": read_sources(report.own_files()),
+            "sources": sources,
             "compiled": compilations(),
             "collections": self.garbage.outside(self.marks.imports),
             "children": self.children.not_recorded(self.marks.imports),
@@ -121,7 +151,7 @@ class Results:
             return []
         sizes = sum(path.stat().st_size for path in paths)
         names = ", ".join(path.name.split(".")[0] for path in paths)
-        lines = [f"wrote {_near(self.folder)} ({size_text(sizes)}): {names}"]
+        lines = [f"wrote {self._near(self.folder)} ({size_text(sizes)}): {names}"]
         if self.kept < 1:
             lines.append(
                 f"the trace has the last {self.kept:.0%} of these events: --keep all keeps them"
@@ -169,22 +199,8 @@ class Results:
             table = table_text(lambda limit: self._table(report, limit), len(report.rows()))
             path.write_text(f"{table}\n{facts}", encoding="utf-8")
 
-        def write_last_part(path: Path) -> None:
-            if self.arguments.keep_all:
-                prof.export_chrome_trace(path)
-                return
-            others = (file for name, _ in files if (file := self._path(name)) != path)
-            sizes = sum(file.stat().st_size for file in others if file.exists())
-            self.kept = write_trace(prof, path, sizes)
-
         def write_summary(path: Path) -> None:
             path.write_text(summary_text(screen.json(), prof.recording), encoding="utf-8")
-
-        def write_timeline(path: Path) -> None:
-            with warnings.catch_warnings():
-                # torch deprecates this export; users of `run --memory` did not call it.
-                warnings.simplefilter("ignore", FutureWarning)
-                prof.export_memory_timeline(str(path))
 
         files: list[tuple[str, Callable[[Path], Any]]] = [
             ("summary{}.json", write_summary),
@@ -193,17 +209,100 @@ class Results:
         if self.arguments.stacks and report.has_paths():
             files.append(("stacks{}.folded", report.write_stacks))
             files.append(("flamegraph{}.svg", report.write_flamegraph))
-        if self.arguments.memory:
-            files.append(("memory{}.html", write_timeline))
-        files.append(("trace{}.json.gz", write_last_part))
         return files
+
+    def _trace_writer(self, prof: RunProfile) -> Callable[[Path], Any]:
+        recording = prof.recording
+
+        def write(path: Path) -> None:
+            if self.arguments.keep_all:
+                prof.write_trace(recording, path, {})
+            else:
+                self.kept = write_trace(prof, recording, path, OTHER_BYTES)
+
+        return write
+
+    def _shorten(self, prof: RunProfile, trace: Path, written: list[Path]) -> None:
+        """Writes a shorter trace if the other files are larger than expected."""
+        others = sum(path.stat().st_size for path in written if path != trace)
+        if trace not in written or self.arguments.keep_all or others <= OTHER_BYTES:
+            return
+        if others + trace.stat().st_size > MOST_BYTES:
+            self.kept = write_trace(prof, prof.recording, trace, others)
+
+    def _timeline_writer(self, prof: RunProfile) -> Callable[[Path], Any]:
+        def write(path: Path) -> None:
+            with warnings.catch_warnings():
+                # torch deprecates this export; users of `run --memory` did not call it.
+                warnings.simplefilter("ignore", FutureWarning)
+                prof.export_memory_timeline(str(path))
+
+        return write
+
+    def _write(self, path: Path, write: Callable[[Path], Any], written: list[Path]) -> None:
+        try:
+            write(path)
+        except Exception as error:
+            # One failure must not prevent the other files, nor change how the program ends.
+            self.say(f"could not write {path}: {error}")
+        else:
+            written.append(path)
+
+    @contextmanager
+    def _writing(
+        self, path: Path, write: Callable[[Path], Any], written: list[Path]
+    ) -> Iterator[None]:
+        """Writes a file on another thread during a block, which may be interrupted."""
+        thread = threading.Thread(
+            target=self._write, args=(path, write, written), name="mindprof trace"
+        )
+        try:
+            thread.start()
+        except RuntimeError:
+            # No threads are left.
+            self._write(path, write, written)
+        try:
+            yield
+        finally:
+            if thread.ident is not None:
+                thread.join()
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Says what takes so long if a block takes longer than users wait in silence."""
+        done = threading.Event()
+
+        def tell() -> None:
+            if not done.wait(SILENT_SECONDS):
+                self.say(f"the program has ended: {self.stage}")
+
+        thread = threading.Thread(target=tell, name="mindprof end", daemon=True)
+        with suppress(RuntimeError):
+            thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+
+    def _near(self, path: Path) -> str:
+        """Returns a path relative to the user's folder if it lies there, because it is shorter."""
+        try:
+            return str(path.relative_to(self.started_in))
+        except ValueError:
+            return str(path)
 
 
 def _what_is_kept(prof: RunProfile) -> list[str]:
     """Describes the part of the run that is kept, if it is not the whole run."""
+    lines = []
+    if elsewhere := given_up_elsewhere(prof.recording):
+        lines.append(
+            f"data loader workers: the times are of their last part, {elsewhere:,} earlier records "
+            "are in none"
+        )
     sums = whole_run(prof.recording)
     if sums is None:
-        return []
+        return lines
     kept, whole = _seconds(sums["kept_us"]), _seconds(sums["duration_us"])
     # Without loss, everything from some moment on is there. Otherwise it has gaps.
     is_complete = not _core.profile_loss(prof.recording)
@@ -211,16 +310,32 @@ def _what_is_kept(prof: RunProfile) -> list[str]:
     none = f", and {sums['in_no_sum']:,} memory records or calls are in none" * (
         sums["in_no_sum"] > 0
     )
-    return [
+    lines.append(
         f"{part}: {sums['only_in_sums']:,} earlier events are only in the sums of summary.json "
         f"(whole_run){none}; --budget 1GiB keeps more"
-    ]
+    )
+    return lines
 
 
 def _seconds(microseconds: float) -> str:
     if microseconds < 1e5:
         return f"{microseconds / 1e3:.1f} ms"
     return f"{microseconds / 1e6:.1f} s"
+
+
+def remove_results(folder: Path) -> None:
+    """Removes the results of an earlier run, which would be taken for those of this one.
+
+    Args:
+        folder: A result folder.
+    """
+    for name in _NAMES:
+        stem, suffix = name.split("{}")
+        for path in [folder / f"{stem}{suffix}", *folder.glob(f"{stem}-*{suffix}")]:
+            number = path.name[len(stem) : -len(suffix)]
+            if not number or number[1:].isdecimal():
+                with suppress(OSError):
+                    path.unlink()
 
 
 def make_folder(name: str, wanted: Path | None, rank: int | None) -> Path:
@@ -260,11 +375,3 @@ def size_text(bytes_: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1024
     return f"{size:.1f} GB"
-
-
-def _near(path: Path) -> str:
-    """Returns a path relative to the current folder if it lies there, because it is shorter."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except (OSError, ValueError):
-        return str(path)

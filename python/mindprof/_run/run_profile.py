@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from pathlib import Path
 from time import perf_counter_ns, time_ns
 
 from mindprof import _core
@@ -48,20 +48,16 @@ class RunProfile(profile):
         assert recording is not None
         return recording
 
-    @contextmanager
-    def showing(self, recording: _core.Profile) -> Iterator[None]:
-        """Makes exports write another recording, such as a part of the last window.
+    def write_trace(self, recording: _core.Profile, path: Path, extra: dict[str, str]) -> None:
+        """Writes a recording of this profiler with its metadata, or a part of one.
 
         Args:
             recording: The recording to write.
+            path: The trace.
+            extra: Further metadata, as JSON texts by key.
         """
         assert self.profiler is not None
-        whole = self.profiler.kineto_results
-        self.profiler.kineto_results = recording
-        try:
-            yield
-        finally:
-            self.profiler.kineto_results = whole
+        self.profiler._write_trace(recording, path, {**self._trace_metadata, **extra})
 
     def _inner_profiler(self) -> autograd_profile.profile:
         inner = super()._inner_profiler()

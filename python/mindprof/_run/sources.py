@@ -19,19 +19,34 @@ _BYTES = 2_000_000
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def read_sources(names: Iterable[str]) -> list[Source]:
+def read_sources(names: Iterable[str], since: float) -> tuple[list[Source], set[str]]:
     """Reads the files that frames refer to by these names, as far as they can be found.
 
     Args:
         names: Names as in frames: absolute, or relative to a folder that modules come from.
+        since: The time at which the program began. A file that changed since then has other lines
+            than those that ran.
+
+    Returns:
+        The files, and the names of those that changed.
     """
-    found = []
+    found, changed = [], set()
     for name in list(names)[:_FILES]:
         path = _path_of(name)
+        if path is not None and _is_changed(path, since):
+            changed.add(name)
+            continue
         source = None if path is None else _read(name, path)
         if source is not None:
             found.append(source)
-    return found
+    return found, changed
+
+
+def _is_changed(path: str, since: float) -> bool:
+    try:
+        return os.path.getmtime(path) > since
+    except OSError:
+        return False
 
 
 def _path_of(name: str) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -73,8 +73,15 @@ class SessionOptions:
 
     def without_stack(self) -> SessionOptions:
         """Returns the same options with `with_stack` off."""
+        return self._with(with_stack=False)
+
+    def with_budget(self, budget_bytes: int) -> SessionOptions:
+        """Returns the same options with another budget."""
+        return self._with(budget_bytes=budget_bytes)
+
+    def _with(self, **changed: Any) -> SessionOptions:
         given = {name: getattr(self, name) for name in self.__match_args__}
-        return SessionOptions(**{**given, "with_stack": False})
+        return SessionOptions(**{**given, **changed})
 
 
 def is_sampled(with_stack: bool | str) -> bool:

@@ -137,6 +137,15 @@ impl<'a> Folded<'a> {
         paths.into_folded(weights)
     }
 
+    /// Returns the paths with names of their own, independent of the analysis.
+    pub fn into_owned(self) -> Folded<'static> {
+        Folded {
+            strings: Cow::Owned(self.strings.into_owned()),
+            paths: self.paths,
+            weights: self.weights,
+        }
+    }
+
     /// Returns the table of the names along paths.
     pub fn strings(&self) -> &StringTable {
         &self.strings
