@@ -11,11 +11,11 @@ your own:
     ['step']
 """
 
-from mindprof._own_imports import leave_folder
-
-# Before anything of the standard library is imported.
-leave_folder()
 try:
+    from mindprof._own_imports import leave_folder
+
+    # Before anything of the standard library is imported.
+    leave_folder()
     from mindprof._core import (
         ProfilerError,
         __version__,

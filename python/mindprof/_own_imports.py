@@ -7,6 +7,7 @@ and the modules that it would have without mindprof.
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 #: The modules that were there before mindprof: Python itself imports them.
@@ -34,5 +35,5 @@ def is_safe() -> bool:
 
 def _is_program() -> bool:
     words = getattr(sys, "orig_argv", [])
-    after = (word for option, word in zip(words, words[1:], strict=False) if option == "-m")
+    after = (word for option, word in itertools.pairwise(words) if option == "-m")
     return next(after, None) == _MODULE or f"-m{_MODULE}" in words

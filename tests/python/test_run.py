@@ -558,7 +558,7 @@ def test_a_second_interrupt_does_not_stop_the_writing(folder: Path) -> None:
         """
     done = run("-q", "-o", "out", write(folder, program))
     assert done.returncode == 130
-    assert "press Ctrl-C again to exit without them" in done.stderr
+    assert "press Ctrl-C again to write the trace alone" in done.stderr
     assert (folder / "out/trace.json.gz").exists()
     assert (folder / "out/table.txt").exists()
 

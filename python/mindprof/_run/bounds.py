@@ -18,9 +18,6 @@ from mindprof._run.run_profile import RunProfile
 MOST_BYTES = 30_000_000
 _LEAST_TRACE_BYTES = 5_000_000
 
-#: The size of the other files, as long as it is not known: the trace is written first.
-OTHER_BYTES = 5_000_000
-
 #: The largest number of events and memory records of a trace, which bounds the time to write it.
 _MOST_RECORDS = 400_000
 
@@ -32,6 +29,16 @@ _MOST_STEPS = 1_000
 _WHOLE_RUN_KEY = "mindprof_whole_run"
 _ELSEWHERE_KEY = "mindprof_given_up_elsewhere"
 _TRACED_INSTEAD_KEY = "mindprof_traced_instead"
+
+
+def expected_others() -> int:
+    """Returns the room for the other files, whose sizes are unknown: the trace comes first."""
+    return MOST_BYTES // 6
+
+
+def has_room(path: Path, others: int) -> bool:
+    """Returns whether a trace and the other files fit into the folder."""
+    return path.stat().st_size + others <= MOST_BYTES
 
 
 def write_trace(prof: RunProfile, whole: _core.Profile, path: Path, others: int) -> float:

@@ -18,9 +18,9 @@ from mindprof import _core
 from mindprof._results.event_list import EventList
 from mindprof._run.arguments import Arguments
 from mindprof._run.bounds import (
-    MOST_BYTES,
-    OTHER_BYTES,
+    expected_others,
     given_up_elsewhere,
+    has_room,
     summary_text,
     table_text,
     traced_instead,
@@ -44,7 +44,7 @@ _NAMES = (
     "memory{}.html",
 )
 
-#: The time after which a line says what the end of a run is busy with.
+#: The time after which a line reports the stage of the end of a run.
 SILENT_SECONDS = 2.0
 
 
@@ -93,7 +93,7 @@ class Results:
         prof.add_metadata_json(*report.functions(facts["sources"]))
         written: list[Path] = []
         trace = self._path("trace{}.json.gz")
-        # The trace comes first: everything else can be had from it.
+        # The trace comes first: everything else follows from it.
         with self._writing(trace, self._trace_writer(prof), written):
             self.stage = "writing the trace and its summary"
             screen = report.screen(facts)
@@ -218,16 +218,16 @@ class Results:
             if self.arguments.keep_all:
                 prof.write_trace(recording, path, {})
             else:
-                self.kept = write_trace(prof, recording, path, OTHER_BYTES)
+                self.kept = write_trace(prof, recording, path, expected_others())
 
         return write
 
     def _shorten(self, prof: RunProfile, trace: Path, written: list[Path]) -> None:
         """Writes a shorter trace if the other files are larger than expected."""
         others = sum(path.stat().st_size for path in written if path != trace)
-        if trace not in written or self.arguments.keep_all or others <= OTHER_BYTES:
+        if trace not in written or self.arguments.keep_all or others <= expected_others():
             return
-        if others + trace.stat().st_size > MOST_BYTES:
+        if not has_room(trace, others):
             self.kept = write_trace(prof, prof.recording, trace, others)
 
     def _timeline_writer(self, prof: RunProfile) -> Callable[[Path], Any]:
@@ -269,7 +269,7 @@ class Results:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Says what takes so long if a block takes longer than users wait in silence."""
+        """Reports the current stage if a block takes longer than users wait in silence."""
         done = threading.Event()
 
         def tell() -> None:

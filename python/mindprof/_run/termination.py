@@ -124,7 +124,7 @@ class Patience:
     def _warn(self, number: int, frame: FrameType | None) -> None:
         self._arrived.append((number, frame))
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        self._tell("writing results; press Ctrl-C again to exit without them")
+        self._tell("writing results; press Ctrl-C again to write the trace alone")
 
     def _tell(self, text: str) -> None:
         # The signal may have interrupted another line on its way to the terminal.
