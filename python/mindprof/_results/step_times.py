@@ -91,7 +91,9 @@ class StepTimes(NamedTuple):
         ]
         return "\n".join(lines)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        """Returns the same: one line of all steps would tell nobody anything."""
+        return str(self)
 
     def _name(self, kind: str) -> str:
         """Returns the name of a class, as `mindprof steps` prints it."""

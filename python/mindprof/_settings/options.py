@@ -80,7 +80,7 @@ class SessionOptions:
         return self._with(budget_bytes=budget_bytes)
 
     def _with(self, **changed: Any) -> SessionOptions:
-        given = {name: getattr(self, name) for name in self.__match_args__}
+        given: dict[str, Any] = {name: getattr(self, name) for name in self.__match_args__}
         return SessionOptions(**{**given, **changed})
 
 
