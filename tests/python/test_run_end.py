@@ -88,13 +88,18 @@ def test_the_printed_path_is_that_of_the_users_folder(folder: Path) -> None:
     assert " out/trace.json.gz\n" in done.stderr
 
 
-def test_lines_of_a_file_that_changed_meanwhile_are_not_shown(folder: Path) -> None:
+def test_lines_of_a_file_that_changed_meanwhile_are_not_shown(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = BUSY + "import os; os.utime(__file__, (2**32, 2**32))\n"
     done = call(*MODULE, "-o", "out", write(folder, text))
     assert "program.py changed while the program ran: its lines are not shown" in done.stderr
     assert " | " not in done.stderr
-    # As it is, the line is shown.
-    done = call(*MODULE, "-o", "out", write(folder, BUSY))
+    # As it is, the line is shown, wherever the program lies and goes.
+    write(folder, BUSY + "import os; os.chdir('/')\n")
+    (folder / "other").mkdir()
+    monkeypatch.chdir(folder / "other")
+    done = call(*MODULE, "-o", "out", "../program.py")
     assert "3 | while time.monotonic() < end: pass" in done.stderr
 
 

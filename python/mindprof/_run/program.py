@@ -69,7 +69,8 @@ class Program:
         """Imports modules for mindprof during a block, also where the program has its own ones."""
         path = sys.path
         theirs = {name: sys.modules.get(name) for name in self._ours}
-        sys.path = [folder for folder in path if folder != self.folder]
+        # Last: its source files are still found by their names.
+        sys.path = [*(folder for folder in path if folder != self.folder), self.folder]
         sys.modules.update(self._ours)
         try:
             yield
