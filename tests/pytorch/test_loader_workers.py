@@ -348,3 +348,37 @@ os._exit(0)
         check=False,
     )
     assert done.stdout.split() == ["interrupted", "1", "1"], done.stderr
+
+
+def test_workers_of_a_run_hand_over_their_last_part(tmp_path: Path) -> None:
+    program = """
+import torch
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        x = torch.ones(2)
+        for _ in range(2_000):
+            x = x.add(1)
+        return x
+
+if __name__ == "__main__":
+    for batch in torch.utils.data.DataLoader(Data(), num_workers=1):
+        batch.sum()
+"""
+    (tmp_path / "load.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-m", "mindprof", "run", "--budget", "4MiB", "-o", "out", "load.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    assert "data loader workers: the times are of their last part, " in said
+    # The sums of a worker are not those of the program.
+    assert "all of this is the last" not in said
+    assert "workers that died" not in said
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    assert summary["whole_run"] is None

@@ -424,7 +424,8 @@ fn facts(screen: &Screen) -> Vec<String> {
         // Two standard errors of a share of one half, the least certain one.
         let error = 100.0 / (samples as f64).sqrt();
         facts.push(format!(
-            "Python code was sampled {samples} times: shares are within {error:.1} points"
+            "Python code was sampled {}: shares are within {error:.1} points",
+            counted(samples, "time")
         ));
     }
     if is_share(report.import_time(), report.recorded, FACT) {
