@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, Metric};
-use mindprof_answers::{Label, OwnCode, Work};
+use mindprof_answers::{Label, OwnCode, Sampling, Work};
 use mindprof_formats::{RowOptions, SortBy, average_rows, table_json};
 use mindprof_report::{
     TABLE_COLUMNS, TableFacts, TableOptions, TimeUnit, label_header, table_of_rows,
@@ -303,6 +303,12 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
         tell(&format!(
             "{trace}: no operators in the trace: showing Python functions"
         ));
+    }
+    if group_by.python_functions && Sampling::read(analysis.profile().metadata()).is_some() {
+        tell(
+            "Python functions were sampled: their calls and averages are those of the pieces of \
+             time that samples found, not of calls",
+        );
     }
     if let Some(label) = label {
         let own = OwnCode::of(analysis.profile().metadata(), &[]);

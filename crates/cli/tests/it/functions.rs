@@ -142,6 +142,25 @@ fn lines_are_shown_beside_the_source() {
 }
 
 #[test]
+fn a_table_of_sampled_functions_reports_that_calls_are_not_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.json");
+    let mut json = json!({
+        "traceEvents": [{
+            "ph": "X", "cat": "python_function", "name": "a.py(1): f", "pid": 7, "tid": 7, "ts": 0,
+            "dur": 10, "args": {"Python id": 1, "Python parent id": 0},
+        }],
+    });
+    let told = "Python functions were sampled: their calls and averages are those of the pieces";
+    fs::write(&trace, json.to_string()).unwrap();
+    assert!(!asked("table", &trace, &[]).stderr.contains(told));
+    json["mindprof_sampling"] = json!({"interval_us": 10_000, "samples": 9, "dropped": 0});
+    fs::write(&trace, json.to_string()).unwrap();
+    let found = asked("table", &trace, &[]);
+    assert!(found.stderr.contains(told), "{}", found.stderr);
+}
+
+#[test]
 fn files_of_one_name_have_a_list_each() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.json");
