@@ -26,6 +26,7 @@ mod charges;
 mod code_paths;
 mod completeness;
 mod culprit;
+mod device;
 mod diff;
 mod functions;
 mod input_dtypes;
@@ -57,6 +58,11 @@ pub use charges::Cost;
 pub use code_paths::{CodePath, CodePaths};
 pub use completeness::{Completeness, EventKind, Extra, KindLoss};
 pub use culprit::Culprit;
+pub use device::{
+    Card, ClassTimes, CopyDirection, CopyUse, Device, DeviceStep, DeviceUse, DeviceWindow,
+    HostMemory, IdleCause, IdleTimes, KernelUse, LaunchDelays, MatmulDtype, MathUnits, NotCounted,
+    OperatorRate, QueueLength, Rate, StreamGaps, StreamUse,
+};
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use functions::{FunctionCost, Functions, LineCost};
 pub use labels::Label;

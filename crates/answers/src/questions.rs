@@ -7,6 +7,7 @@ use mindprof_analyze::{Analysis, microseconds};
 use mindprof_model::Nanos;
 use serde::{Serialize, Serializer};
 
+use crate::device::Device;
 use crate::own_code::OwnCode;
 use crate::step_times::StepTimes;
 use crate::steps::Steps;
@@ -21,7 +22,11 @@ pub struct Question {
 }
 
 /// Every question.
-pub const QUESTIONS: [Question; 3] = [
+pub const QUESTIONS: [Question; 4] = [
+    Question {
+        name: "device",
+        answer: |analysis, _| json(&Device::build(analysis)),
+    },
     Question {
         name: "steps",
         answer: |analysis, _| json(&Steps::build(analysis.profile())),

@@ -278,12 +278,7 @@ fn counted_threads(profile: &Profile, loop_thread: ThreadId) -> Vec<bool> {
 fn class(event: &Event, kind: NameKind, is_device: bool, is_loop: bool) -> Option<StepClass> {
     let is_backward = event.scope == ScopeKind::Backward;
     match event.category {
-        Category::Kernel => Some(match kind {
-            NameKind::Communication => StepClass::Communication,
-            NameKind::Copy => StepClass::Copy,
-            NameKind::Memset => StepClass::Memset,
-            NameKind::Batch | NameKind::Wait | NameKind::Other => StepClass::Kernel,
-        }),
+        Category::Kernel => Some(kind.device_class()),
         _ if is_device => None,
         Category::Runtime => Some(StepClass::Runtime),
         Category::Operator | Category::Annotation if kind == NameKind::Communication => {
@@ -302,6 +297,11 @@ fn class(event: &Event, kind: NameKind, is_device: bool, is_loop: bool) -> Optio
         | Category::DeviceAnnotation
         | Category::Other => None,
     }
+}
+
+/// Returns the class of device work with this name: kernel, copy, memset or communication.
+pub(crate) fn device_class(name: &str) -> StepClass {
+    NameKind::of(name).device_class()
 }
 
 /// The class that the name of an event implies.
@@ -343,7 +343,7 @@ impl NameKind {
         let begins = |with: &[&str]| with.iter().any(|prefix| name.starts_with(prefix));
         if begins(&COMMUNICATION) || name == "record_param_comms" {
             Self::Communication
-        } else if begins(&["Memcpy", "[CUDA memcpy"]) {
+        } else if begins(&["Memcpy", "[CUDA memcpy", "dma_request"]) {
             Self::Copy
         } else if begins(&["Memset", "[CUDA memset"]) {
             Self::Memset
@@ -353,6 +353,15 @@ impl NameKind {
             Self::Wait
         } else {
             Self::Other
+        }
+    }
+
+    const fn device_class(self) -> StepClass {
+        match self {
+            Self::Communication => StepClass::Communication,
+            Self::Copy => StepClass::Copy,
+            Self::Memset => StepClass::Memset,
+            Self::Batch | Self::Wait | Self::Other => StepClass::Kernel,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::failure::Outcome;
 
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod device;
 pub(crate) mod diff;
 pub(crate) mod functions;
 pub(crate) mod info;
@@ -34,6 +35,8 @@ pub(crate) enum Command {
     Modules(functions::ModulesArgs),
     /// Print what the time of each step was spent on, and slow steps.
     Steps(steps::StepsArgs),
+    /// Print how devices were used, and why they were idle.
+    Device(device::DeviceArgs),
     /// Print time by call stack, or draw a flame graph.
     Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
@@ -64,6 +67,7 @@ impl Command {
             Self::Lines(args) => functions::run_lines(args),
             Self::Modules(args) => functions::run_modules(args),
             Self::Steps(args) => steps::run(args),
+            Self::Device(args) => device::run(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
@@ -87,6 +91,7 @@ impl Command {
             | Self::Lines(_)
             | Self::Modules(_)
             | Self::Steps(_)
+            | Self::Device(_)
             | Self::Stacks(_)
             | Self::Memory(_)
             | Self::Info(_)

@@ -29,6 +29,7 @@
 //! ```
 
 mod annotated;
+mod device;
 mod diff;
 mod error;
 mod flamegraph;
@@ -45,6 +46,7 @@ mod verdict;
 mod visible;
 
 pub use annotated::annotated_text;
+pub use device::{DeviceLayout, device_text};
 pub use diff::{DiffLayout, diff_text, label_header};
 pub use error::{Error, Result};
 pub use flamegraph::{FlameGraph, draw_flamegraph, write_flamegraph, write_flamegraph_file};

@@ -1,0 +1,266 @@
+//! The work of each device, with the runtime calls that launched it.
+//!
+//! Work is a kernel, a copy or a fill ([`Category::Kernel`]). Ranges that are drawn on a stream
+//! (`gpu_user_annotation`) and waits of the CPU (`cuda_sync`) are no work.
+
+use mindprof_analyze::Analysis;
+use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos, Profile, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::arguments::{ArgumentsWalk, WorkArguments};
+use crate::step_split::{StepClass, device_class};
+
+/// One kernel, copy or fill.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkItem {
+    pub(crate) id: EventId,
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    /// Kernel, copy, memset or communication.
+    pub(crate) class: StepClass,
+    pub(crate) stream: ThreadId,
+    pub(crate) arguments: WorkArguments,
+    /// The call that launched it, if it was recorded.
+    pub(crate) launch: Option<Launch>,
+}
+
+impl WorkItem {
+    pub(crate) fn duration(&self) -> Nanos {
+        self.end.saturating_sub(self.start)
+    }
+}
+
+/// The runtime call that launched some work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Launch {
+    pub(crate) start: Nanos,
+    pub(crate) end: Nanos,
+    /// The time that the CPU spent in synchronizing calls since the launch before.
+    pub(crate) held_up: Nanos,
+    /// Whether the thread made the stream wait for an event since its last launch on it.
+    pub(crate) is_after_wait: bool,
+}
+
+/// A device of a profile: its source, its kind and its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct DeviceKey {
+    pub(crate) origin: usize,
+    pub(crate) kind: DeviceKind,
+    pub(crate) index: u64,
+}
+
+/// The work of one device in start order.
+#[derive(Clone, Debug)]
+pub(crate) struct DeviceWork {
+    pub(crate) key: DeviceKey,
+    pub(crate) rank: Option<u32>,
+    pub(crate) items: Vec<WorkItem>,
+}
+
+impl DeviceWork {
+    /// Collects the work of all devices in time linear in the number of events. Devices are sorted
+    /// by source, kind and index.
+    pub(crate) fn collect(analysis: &Analysis) -> Vec<Self> {
+        let profile = analysis.profile();
+        let mut works = Works::new(profile);
+        let mut arguments = ArgumentsWalk::new(profile);
+        for (index, event) in profile.events().iter().enumerate() {
+            let id = EventId::from_index(index);
+            let is_work = event.category == Category::Kernel
+                && analysis.device(id) != DeviceKind::Cpu
+                && analysis.is_shown(id);
+            if is_work {
+                works.add(profile, id, event, arguments.at(index));
+            }
+        }
+        if !works.devices.is_empty() {
+            works.find_launches(profile);
+        }
+        let mut devices = works.devices;
+        devices.sort_by_key(|device| device.key);
+        devices
+    }
+}
+
+/// Devices in the making.
+struct Works {
+    /// The class of each name.
+    classes: Vec<StepClass>,
+    devices: Vec<DeviceWork>,
+    positions: FxHashMap<DeviceKey, usize>,
+    /// By correlation id, the work that has it.
+    launched: FxHashMap<u32, Launched>,
+}
+
+/// The work that one call launched: the first item, and how many more.
+#[derive(Clone, Copy, Debug)]
+struct Launched {
+    device: usize,
+    item: usize,
+    is_only: bool,
+}
+
+impl Works {
+    fn new(profile: &Profile) -> Self {
+        Self {
+            classes: profile.strings().iter().map(device_class).collect(),
+            devices: Vec::new(),
+            positions: FxHashMap::default(),
+            launched: FxHashMap::default(),
+        }
+    }
+
+    fn add(&mut self, profile: &Profile, id: EventId, event: &Event, arguments: WorkArguments) {
+        let thread = profile.threads()[event.thread.index()];
+        let key = DeviceKey {
+            origin: profile.origin(event.thread),
+            kind: thread.device,
+            index: thread.process,
+        };
+        let devices = &mut self.devices;
+        let device = *self.positions.entry(key).or_insert_with(|| {
+            devices.push(DeviceWork {
+                key,
+                rank: profile.rank(event.thread),
+                items: Vec::new(),
+            });
+            devices.len() - 1
+        });
+        let items = &mut devices[device].items;
+        let correlation = profile.links(id).map_or(0, |links| links.correlation);
+        if correlation != 0 {
+            let item = items.len();
+            self.launched
+                .entry(correlation)
+                .and_modify(|launched| launched.is_only = false)
+                .or_insert(Launched {
+                    device,
+                    item,
+                    is_only: true,
+                });
+        }
+        items.push(WorkItem {
+            id,
+            start: event.start,
+            end: event.end(),
+            class: self.classes[event.name.index()],
+            stream: event.thread,
+            arguments,
+            launch: None,
+        });
+    }
+
+    fn find_launches(&mut self, profile: &Profile) {
+        let kinds: Vec<CallKind> = profile.strings().iter().map(CallKind::of).collect();
+        let mut calls = Calls::default();
+        // The launches of calls with several works, such as that of a graph.
+        let mut shared: FxHashMap<u32, Launch> = FxHashMap::default();
+        for (index, event) in profile.events().iter().enumerate() {
+            let is_call = event.category == Category::Runtime;
+            if !is_call || profile.threads()[event.thread.index()].device != DeviceKind::Cpu {
+                continue;
+            }
+            let origin = profile.origin(event.thread);
+            let links = profile.links(EventId::from_index(index));
+            let correlation = links.map_or(0, |links| links.correlation);
+            let Some(launched) = self.launched.get(&correlation) else {
+                calls.note(kinds[event.name.index()], origin, event);
+                continue;
+            };
+            let item = &mut self.devices[launched.device].items[launched.item];
+            if item.launch.is_some() {
+                continue;
+            }
+            let launch = calls.launch(origin, event, item);
+            item.launch = Some(launch);
+            if !launched.is_only {
+                shared.insert(correlation, launch);
+            }
+        }
+        if shared.is_empty() {
+            return;
+        }
+        for item in self.devices.iter_mut().flat_map(|device| &mut device.items) {
+            let correlation = profile.links(item.id).map_or(0, |links| links.correlation);
+            item.launch = item.launch.or_else(|| shared.get(&correlation).copied());
+        }
+    }
+}
+
+/// What a runtime call that launches nothing does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallKind {
+    /// The CPU waits for a stream, an event or a device.
+    Synchronize,
+    /// A stream is told to wait for an event.
+    StreamWait,
+    Other,
+}
+
+impl CallKind {
+    fn of(name: &str) -> Self {
+        if name.contains("ynchronize") {
+            Self::Synchronize
+        } else if name.contains("StreamWaitEvent") {
+            Self::StreamWait
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// The calls of all CPU threads, followed in start order.
+#[derive(Debug, Default)]
+struct Calls {
+    /// By source, the synchronizing calls since the last launch.
+    synchronizing: FxHashMap<usize, Vec<(Nanos, Nanos)>>,
+    /// By CPU thread, the start of the last wait of a stream.
+    waits: FxHashMap<ThreadId, Nanos>,
+    /// By stream, the start of the last launch on it.
+    launches: FxHashMap<ThreadId, Nanos>,
+}
+
+impl Calls {
+    fn note(&mut self, kind: CallKind, origin: usize, call: &Event) {
+        match kind {
+            CallKind::Synchronize => {
+                let synchronizing = self.synchronizing.entry(origin).or_default();
+                synchronizing.push((call.start, call.end()));
+            }
+            CallKind::StreamWait => {
+                self.waits.insert(call.thread, call.start);
+            }
+            CallKind::Other => {}
+        }
+    }
+
+    /// Returns the launch of some work by a call.
+    ///
+    /// ```text
+    /// CPU      |-launch-|  |--synchronize--|     |-launch-|
+    ///                      '---------------'               held up for so long
+    /// stream        |----work----|                   |----work----|
+    /// ```
+    fn launch(&mut self, origin: usize, call: &Event, work: &WorkItem) -> Launch {
+        let synchronizing = self.synchronizing.entry(origin).or_default();
+        let (mut held_up, mut until) = (Nanos::ZERO, Nanos::ZERO);
+        for &(begin, end) in synchronizing.iter() {
+            let (begin, end) = (begin.max(until), end.min(call.start));
+            held_up = held_up + end.saturating_sub(begin);
+            until = until.max(end);
+        }
+        synchronizing.retain(|&(_, end)| end > call.start);
+        // A call that returns after its copy has ended has waited for it.
+        if work.class == StepClass::Copy && call.end() >= work.end {
+            synchronizing.push((call.start, call.end()));
+        }
+        let before = self.launches.insert(work.stream, call.start);
+        let wait = self.waits.get(&call.thread);
+        Launch {
+            start: call.start,
+            end: call.end(),
+            held_up,
+            is_after_wait: wait.is_some_and(|&wait| before.is_none_or(|before| wait >= before)),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The use of devices as text: busy and idle time, launches, copies, streams, rates and steps.
+
+mod rates;
+
+use mindprof_answers::{
+    CopyUse, Device, DeviceUse, DeviceWindow, HostMemory, IdleCause, LaunchDelays, StepClass,
+    StreamUse,
+};
+use mindprof_formats::counted;
+use mindprof_model::Nanos;
+
+use self::rates::{amount, push_rates};
+use crate::grid::{Align, grid, push_line, push_wrapped};
+use crate::steps::{percent, short_time};
+use crate::visible::visible;
+
+/// The layout of the use of devices.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceLayout {
+    /// The largest number of rows of each list.
+    pub rows: usize,
+    /// The largest width, or `None` for no limit.
+    pub width: Option<usize>,
+}
+
+/// Returns the use of devices as text, as `mindprof device` prints it.
+pub fn device_text(device: &Device, layout: DeviceLayout) -> String {
+    let mut text = String::new();
+    if device.devices.is_empty() {
+        let line = "No device work in this profile: record a device, as with \
+                    `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`";
+        push_wrapped(&mut text, line, layout.width);
+    }
+    for (index, device) in device.devices.iter().enumerate() {
+        if index > 0 {
+            text.push('\n');
+        }
+        push_device(&mut text, device, layout);
+    }
+    text
+}
+
+fn push_device(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
+    let mut title = visible(&device.device).into_owned();
+    if let Some(rank) = device.rank {
+        title = format!("{title} of rank {rank}");
+    }
+    if let Some(name) = &device.name {
+        title = format!("{title}, {}", visible(name));
+    }
+    let whole = &device.whole;
+    let mut shares = format!("busy {} of the recording", share(whole.busy, whole));
+    if let Some(steps) = &device.in_steps {
+        let count = counted(device.each_step.len() as u64, "step");
+        shares = format!("busy {} of {count}, {}", share(steps.busy, steps), &shares[5..]);
+    }
+    push_wrapped(text, &format!("{title}: {shares}"), layout.width);
+    push_times(text, device);
+    let shown = device.in_steps.as_ref().unwrap_or(whole);
+    push_kernels(text, device, shown, layout.width);
+    push_launches(text, &shown.launches, layout.width);
+    push_copies(text, &shown.copies);
+    push_streams(text, device, layout);
+    push_rates(text, device, layout);
+    push_steps(text, device, layout);
+}
+
+/// One line of the table of times: its name, and its time in a window.
+type TimeLine = (String, Box<dyn Fn(&DeviceWindow) -> Nanos>);
+
+fn push_times(text: &mut String, device: &DeviceUse) {
+    let mut windows = Vec::new();
+    windows.extend(device.in_steps.as_ref());
+    windows.push(&device.whole);
+    let mut columns = vec![("", Align::Left)];
+    if device.in_steps.is_some() {
+        columns.extend([("In steps", Align::Right), ("Share", Align::Right)]);
+    }
+    columns.extend([("Recording", Align::Right), ("Share", Align::Right)]);
+    let rows: Vec<Vec<String>> = time_lines()
+        .into_iter()
+        .filter(|(_, time)| windows.iter().any(|window| time(window) > Nanos::ZERO))
+        .map(|(name, time)| {
+            let cells = windows.iter().flat_map(|window| {
+                let time = time(window);
+                [short_time(time), share(time, window)]
+            });
+            [name].into_iter().chain(cells).collect()
+        })
+        .collect();
+    text.push('\n');
+    text.push_str(&grid(&columns, &rows));
+}
+
+fn time_lines() -> Vec<TimeLine> {
+    fn line(name: &str, time: impl Fn(&DeviceWindow) -> Nanos + 'static) -> TimeLine {
+        (name.into(), Box::new(time))
+    }
+    const KERNEL: StepClass = StepClass::Kernel;
+    const COMMUNICATION: StepClass = StepClass::Communication;
+    const COPY: StepClass = StepClass::Copy;
+    let mut lines = vec![
+        line("time", |window| window.duration),
+        line("busy", |window| window.busy),
+        line("  compute", |window| window.classes.of(KERNEL)),
+        line("  communication", |window| window.classes.of(COMMUNICATION)),
+        line("    exposed", |window| window.classes.exposed(COMMUNICATION)),
+        line("    with compute", |window| {
+            window.classes.overlap(COMMUNICATION, KERNEL)
+        }),
+        line("  copies", |window| window.classes.of(COPY)),
+        line("    with compute", |window| window.classes.overlap(COPY, KERNEL)),
+        line("    with communication", |window| {
+            window.classes.overlap(COPY, COMMUNICATION)
+        }),
+        line("  fills", |window| window.classes.of(StepClass::Memset)),
+        line("idle", |window| window.idle.total()),
+    ];
+    let causes = IdleCause::ALL.into_iter();
+    lines.extend(causes.map(|cause| {
+        let name = format!("  {}", cause.name());
+        line(&name, move |window| window.idle.time(cause))
+    }));
+    lines
+}
+
+fn push_kernels(text: &mut String, device: &DeviceUse, window: &DeviceWindow, width: Option<usize>) {
+    let mut facts = vec![format!("utilization {}", fraction(window.utilization))];
+    if let Some(efficiency) = window.sm_efficiency {
+        facts.push(format!("SM efficiency {}", fraction(efficiency)));
+    }
+    if let Some(occupancy) = window.occupancy {
+        facts.push(format!("occupancy {}", fraction(occupancy)));
+    }
+    if window.kernels > Nanos::ZERO {
+        let cores = percent(window.tensor_cores, window.kernels);
+        facts.push(format!("tensor cores {cores} of kernel time"));
+    }
+    if window.silent_kernels > Nanos::ZERO {
+        let silent = percent(window.silent_kernels, window.kernels);
+        facts.push(format!("{silent} of kernel time has no launch geometry"));
+    }
+    text.push('\n');
+    push_wrapped(text, &format!("Kernels: {}", facts.join(", ")), width);
+    for matmul in &device.matmul {
+        let dtype = matmul.dtype.unwrap_or("unknown dtype (record shapes)");
+        let line = format!(
+            "Matrix products on {dtype}: {}, {} of it on tensor cores",
+            short_time(matmul.time),
+            percent(matmul.tensor_cores, matmul.time)
+        );
+        push_wrapped(text, &line, width);
+    }
+}
+
+fn push_launches(text: &mut String, launches: &LaunchDelays, width: Option<usize>) {
+    let mut line = if launches.count == 0 {
+        "Launches: not recorded".into()
+    } else {
+        format!(
+            "Launches: {}, delay p50 {}, p90 {}, p99 {}; {} over 50 us, {} over 100 us",
+            launches.count,
+            short_time(launches.p50),
+            short_time(launches.p90),
+            short_time(launches.p99),
+            launches.over_50_us,
+            launches.over_100_us
+        )
+    };
+    if launches.count > 0 && launches.unknown > 0 {
+        line.push_str(&format!("; {} more are not recorded", launches.unknown));
+    }
+    push_wrapped(text, &line, width);
+}
+
+fn push_copies(text: &mut String, copies: &[CopyUse]) {
+    if copies.is_empty() {
+        return;
+    }
+    let columns = [
+        ("Copies", Align::Left),
+        ("Count", Align::Right),
+        ("Time", Align::Right),
+        ("Bytes", Align::Right),
+        ("Bytes/s", Align::Right),
+    ];
+    let rows: Vec<Vec<String>> = copies
+        .iter()
+        .map(|copy| {
+            let memory = match copy.memory {
+                Some(HostMemory::Pinned) => ", pinned",
+                Some(HostMemory::Pageable) => ", pageable",
+                None => "",
+            };
+            vec![
+                format!("{}{memory}", copy.direction.name()),
+                copy.count.to_string(),
+                short_time(copy.time),
+                copy.bytes
+                    .map_or_else(String::new, |bytes| format!("{}B", amount(bytes as f64))),
+                copy.bytes_per_s
+                    .map_or_else(String::new, |rate| format!("{}B/s", amount(rate))),
+            ]
+        })
+        .collect();
+    text.push('\n');
+    text.push_str(&grid(&columns, &rows));
+}
+
+fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
+    let columns = [
+        ("Stream", Align::Right),
+        ("Works", Align::Right),
+        ("Work", Align::Right),
+        ("Host wait", Align::Right),
+        ("Kernel wait", Align::Right),
+        ("Other gaps", Align::Right),
+        ("Queue max", Align::Right),
+        ("Mean", Align::Right),
+        ("Full", Align::Right),
+    ];
+    let row = |stream: &StreamUse| {
+        let mut cells = vec![
+            stream.stream.to_string(),
+            stream.works.to_string(),
+            short_time(stream.work),
+            short_time(stream.gaps.host_wait),
+            short_time(stream.gaps.kernel_wait),
+            short_time(stream.gaps.other),
+        ];
+        match stream.queue {
+            Some(queue) => cells.extend([
+                queue.max.to_string(),
+                format!("{:.1}", queue.mean),
+                short_time(queue.full),
+            ]),
+            None => cells.extend([String::new(), String::new(), String::new()]),
+        }
+        cells
+    };
+    let mut streams: Vec<&StreamUse> = device.streams.iter().collect();
+    streams.sort_by_key(|stream| std::cmp::Reverse(stream.work));
+    let rows: Vec<Vec<String>> = streams.iter().take(layout.rows).map(|s| row(s)).collect();
+    text.push('\n');
+    text.push_str(&grid(&columns, &rows));
+    push_more(text, streams.len(), layout.rows, "streams");
+}
+
+fn push_steps(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
+    if device.each_step.is_empty() || layout.rows == 0 {
+        return;
+    }
+    let steps = &device.each_step;
+    let causes: Vec<IdleCause> = IdleCause::ALL
+        .into_iter()
+        .filter(|&cause| {
+            let is_seen = |step: &DeviceWindow| 200 * step.idle.time(cause).0 >= step.duration.0;
+            steps.iter().any(|step| step.duration > Nanos::ZERO && is_seen(step))
+        })
+        .collect();
+    let mut columns = vec![
+        ("Step", Align::Right),
+        ("Time", Align::Right),
+        ("Busy", Align::Right),
+    ];
+    columns.extend(causes.iter().map(|cause| (cause.name(), Align::Right)));
+    let rows: Vec<Vec<String>> = (steps.iter().take(layout.rows))
+        .map(|step| {
+            let mut cells = vec![
+                step.number.map_or_else(String::new, |number| number.to_string()),
+                short_time(step.duration),
+                share(step.busy, step),
+            ];
+            cells.extend(causes.iter().map(|&cause| share(step.idle.time(cause), step)));
+            cells
+        })
+        .collect();
+    text.push('\n');
+    text.push_str(&grid(&columns, &rows));
+    push_more(text, steps.len(), layout.rows, "steps");
+}
+
+/// Appends how many rows of a list are not shown.
+fn push_more(text: &mut String, count: usize, shown: usize, noun: &str) {
+    let more = count.saturating_sub(shown);
+    if more > 0 {
+        push_line(text, &format!("{more} more {noun}"));
+    }
+}
+
+/// Returns the share of a window. Something is never shown as nothing.
+fn share(time: Nanos, window: &DeviceWindow) -> String {
+    if time > Nanos::ZERO && 200 * time.0 < window.duration.0 {
+        return "< 1 %".into();
+    }
+    percent(time, window.duration)
+}
+
+/// Returns a fraction as a percentage with one digit.
+fn fraction(fraction: f64) -> String {
+    format!("{:.1} %", 100.0 * fraction)
+}
+
+#[cfg(test)]
+mod tests;
