@@ -214,6 +214,13 @@ impl UseSums {
             } => self.during(stretch.begin, stretch.end, |window, time| {
                 window.add_busy(classes, blocks_per_sm, time);
             }),
+            // Work that was launched before the recording has begun runs after such work: the device
+            // was not idle before it, but its work was not recorded.
+            State::Idle { next: Some(next) }
+                if stretch.begin == Nanos::ZERO && next.launch.is_none() =>
+            {
+                self.during(stretch.begin, stretch.end, WindowSums::add_unrecorded);
+            }
             State::Idle { next } => {
                 visit_causes(stretch.begin, stretch.end, next, |begin, end, cause| {
                     self.during(begin, end, |window, time| window.add_idle(cause, time));

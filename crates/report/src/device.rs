@@ -49,10 +49,11 @@ fn push_device(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
         title = format!("{title}, {}", visible(name));
     }
     let whole = &device.whole;
-    let mut shares = format!("busy {} of the recording", share(whole.busy, whole));
+    let busy = |window: &DeviceWindow| percent(window.busy, window.recorded());
+    let mut shares = format!("busy {} of the recording", busy(whole));
     if let Some(steps) = &device.in_steps {
         let count = counted(device.each_step.len() as u64, "step");
-        shares = format!("busy {} of {count}, {}", share(steps.busy, steps), &shares[5..]);
+        shares = format!("busy {} of {count}, {}", busy(steps), &shares[5..]);
     }
     push_wrapped(text, &format!("{title}: {shares}"), layout.width);
     push_times(text, device);
@@ -114,6 +115,7 @@ fn time_lines() -> Vec<TimeLine> {
             window.classes.overlap(COPY, COMMUNICATION)
         }),
         line("  fills", |window| window.classes.of(StepClass::Memset)),
+        line("not recorded", |window| window.unrecorded),
         line("idle", |window| window.idle.total()),
     ];
     let causes = IdleCause::ALL.into_iter();
@@ -214,11 +216,15 @@ fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
         ("Work", Align::Right),
         ("Host wait", Align::Right),
         ("Kernel wait", Align::Right),
-        ("Other gaps", Align::Right),
-        ("Queue max", Align::Right),
+        ("Other gap", Align::Right),
+        ("Queue", Align::Right),
         ("Mean", Align::Right),
         ("Full", Align::Right),
     ];
+    let full = |stream: &StreamUse| stream.queue.map_or(Nanos::ZERO, |queue| queue.full);
+    let is_full = device.streams.iter().any(|stream| full(stream) > Nanos::ZERO);
+    // Queues are rarely full, and the column has no room beside the others.
+    let columns = &columns[..if is_full { 9 } else { 8 }];
     let row = |stream: &StreamUse| {
         let mut cells = vec![
             stream.stream.to_string(),
@@ -234,16 +240,17 @@ fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
                 format!("{:.1}", queue.mean),
                 short_time(queue.full),
             ]),
-            None => cells.extend([String::new(), String::new(), String::new()]),
+            None => cells.resize(9, String::new()),
         }
+        cells.truncate(columns.len());
         cells
     };
     let mut streams: Vec<&StreamUse> = device.streams.iter().collect();
     streams.sort_by_key(|stream| std::cmp::Reverse(stream.work));
     let rows: Vec<Vec<String>> = streams.iter().take(layout.rows).map(|s| row(s)).collect();
     text.push('\n');
-    text.push_str(&grid(&columns, &rows));
-    push_more(text, streams.len(), layout.rows, "streams");
+    text.push_str(&grid(columns, &rows));
+    push_more(text, streams.len(), layout.rows, "stream");
 }
 
 fn push_steps(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
@@ -277,14 +284,14 @@ fn push_steps(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
         .collect();
     text.push('\n');
     text.push_str(&grid(&columns, &rows));
-    push_more(text, steps.len(), layout.rows, "steps");
+    push_more(text, steps.len(), layout.rows, "step");
 }
 
 /// Appends how many rows of a list are not shown.
 fn push_more(text: &mut String, count: usize, shown: usize, noun: &str) {
-    let more = count.saturating_sub(shown);
+    let more = count.saturating_sub(shown) as u64;
     if more > 0 {
-        push_line(text, &format!("{more} more {noun}"));
+        push_line(text, &counted(more, &format!("more {noun}")));
     }
 }
 

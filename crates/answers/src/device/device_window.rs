@@ -35,8 +35,12 @@ pub struct DeviceWindow {
     pub utilization: f64,
     /// The time in which each class of work ran, and the times in which they ran together.
     pub classes: ClassTimes,
-    /// The idle time by cause. Together with `busy` it is the window.
+    /// The idle time by cause. Together with `busy` and `unrecorded` it is the window.
     pub idle: IdleTimes,
+    /// The time before the first work, if the launch of that work was not recorded: the device may
+    /// have run earlier work. Shares are of the rest of the window.
+    #[serde(rename = "unrecorded_us", serialize_with = "micros")]
+    pub unrecorded: Nanos,
     /// The estimated share of multiprocessors that had work, over the window, or `None` if no
     /// kernel tells its blocks.
     pub sm_efficiency: Option<f64>,
@@ -63,6 +67,13 @@ pub struct DeviceWindow {
     pub longest_queue: u64,
     /// Copies and fills by direction.
     pub copies: Vec<CopyUse>,
+}
+
+impl DeviceWindow {
+    /// Returns the part of the window in which the device's work is known.
+    pub fn recorded(&self) -> Nanos {
+        self.duration.saturating_sub(self.unrecorded)
+    }
 }
 
 /// The time in which each class of device work ran: compute, communication, copies and fills.
@@ -167,6 +178,7 @@ const fn class_name(class: StepClass) -> &'static str {
 pub(crate) struct WindowSums {
     classes: ClassTimes,
     idle: IdleTimes,
+    unrecorded: Nanos,
     /// The time times the share of multiprocessors that had work, and the time that is known of.
     efficiency: f64,
     is_efficiency_known: bool,
@@ -202,6 +214,10 @@ impl WindowSums {
 
     pub(crate) fn add_idle(&mut self, cause: IdleCause, time: Nanos) {
         self.idle.add(cause, time);
+    }
+
+    pub(crate) fn add_unrecorded(&mut self, time: Nanos) {
+        self.unrecorded = self.unrecorded + time;
     }
 
     /// Adds the part of a kernel that lies in the window.
@@ -245,19 +261,21 @@ impl WindowSums {
     }
 
     pub(crate) fn finish(mut self, window: Step, number: Option<u64>) -> DeviceWindow {
-        let duration = window.duration.0.max(1) as f64;
+        let recorded = window.duration.saturating_sub(self.unrecorded);
+        let recorded = recorded.0.max(1) as f64;
         let busy = self.classes.sum(|_| true);
         DeviceWindow {
             number,
             start: window.start,
             duration: window.duration,
             busy,
-            utilization: self.classes.kernels().0 as f64 / duration,
+            utilization: self.classes.kernels().0 as f64 / recorded,
             classes: self.classes,
             idle: self.idle,
+            unrecorded: self.unrecorded,
             sm_efficiency: self
                 .is_efficiency_known
-                .then_some(self.efficiency / duration),
+                .then_some(self.efficiency / recorded),
             occupancy: (self.with_occupancy > Nanos::ZERO)
                 .then(|| self.occupancy / self.with_occupancy.0 as f64),
             kernels: self.kernels,

@@ -6,7 +6,7 @@
 
 use mindprof_model::Nanos;
 
-use super::work::DeviceWork;
+use super::work::{DeviceWork, Launch, WorkItem};
 use crate::steps::Step;
 
 /// Returns the steps of the devices.
@@ -20,16 +20,27 @@ pub(crate) fn device_steps(steps: &[Step], devices: &[DeviceWork]) -> Vec<Step> 
     let mut order: Vec<Step> = steps.to_vec();
     order.sort_by_key(|step| (step.start, step.end()));
     let mut ends: Vec<Nanos> = order.iter().map(Step::end).collect();
-    let works = devices.iter().flat_map(|device| &device.items);
-    for (work, launch) in works.filter_map(|work| Some((work, work.launch?))) {
+    let works = || devices.iter().flat_map(|device| &device.items);
+    let step_of = |launch: Launch| {
         let next = order.partition_point(|step| step.start <= launch.start);
-        if let Some(step) = next.checked_sub(1)
-            && launch.start < order[step].end()
-        {
-            ends[step] = ends[step].max(work.end);
+        let step = next.checked_sub(1)?;
+        (launch.start < order[step].end()).then_some(step)
+    };
+    // The start of the first work of the first step.
+    let mut first = Nanos(u64::MAX);
+    for work in works() {
+        let Some(step) = work.launch.and_then(step_of) else {
+            continue;
+        };
+        ends[step] = ends[step].max(work.end);
+        if step == 0 {
+            first = first.min(work.start);
         }
     }
-    let mut before = Nanos::ZERO;
+    // Work from before the steps delays the first one.
+    let is_before = |work: &&WorkItem| work.launch.and_then(step_of).is_none();
+    let earlier = works().filter(is_before).map(|work| work.end);
+    let mut before = earlier.filter(|end| *end <= first).max().unwrap_or_default();
     for (step, end) in order.iter_mut().zip(ends) {
         let start = step.start.max(before);
         before = end.max(start);

@@ -9,7 +9,7 @@ use crate::steps::{percent, short_time};
 use crate::visible::visible;
 
 /// The width of the other columns of the widest table of rates.
-const NUMBERS: usize = 55;
+const NUMBERS: usize = 50;
 
 /// The number of operators that are named as not counted.
 const NAMED: usize = 5;
@@ -38,7 +38,9 @@ fn push_operators(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
     ];
     let rows: Vec<Vec<String>> = (device.operators.iter().take(layout.rows))
         .map(|row| {
-            let name = cut(&visible(&row.operator), name_width(layout.width));
+            let name = row.operator.strip_prefix("aten::");
+            let name = visible(name.unwrap_or(&row.operator));
+            let name = cut(&name, name_width(layout.width));
             let mut cells = vec![name, row.dtype.into(), short_time(row.time)];
             cells.extend(rate_cells(row.flops.as_ref()));
             cells.extend(rate_cells(row.bytes.as_ref()));
@@ -47,7 +49,7 @@ fn push_operators(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
         .collect();
     text.push('\n');
     text.push_str(&grid(&columns, &rows));
-    push_more(text, device.operators.len(), layout.rows, "operators");
+    push_more(text, device.operators.len(), layout.rows, "operator");
 }
 
 fn push_kernel_list(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
@@ -64,7 +66,7 @@ fn push_kernel_list(text: &mut String, device: &DeviceUse, layout: DeviceLayout)
         .map(|row| {
             let occupancy = row.occupancy.map(|share| format!("{:.0} %", 100.0 * share));
             vec![
-                cut(&visible(&row.name), name_width(layout.width)),
+                cut(&visible(&short_kernel(&row.name)), name_width(layout.width)),
                 row.count.to_string(),
                 short_time(row.time),
                 percent(row.time, device.whole.kernels),
@@ -76,7 +78,7 @@ fn push_kernel_list(text: &mut String, device: &DeviceUse, layout: DeviceLayout)
         .collect();
     text.push('\n');
     text.push_str(&grid(&columns, &rows));
-    push_more(text, device.kernels.len(), layout.rows, "kernels");
+    push_more(text, device.kernels.len(), layout.rows, "kernel");
 }
 
 /// Appends which part of the kernel time has no rate: a rate of a part would look like that of all.
@@ -111,10 +113,32 @@ fn rate_cells(rate: Option<&Rate>) -> [String; 2] {
     let share = rate.and_then(|rate| rate.share);
     [
         rate.map(|rate| amount(rate.per_s)).unwrap_or_default(),
-        share
-            .map(|share| format!("{:.0} %", 100.0 * share))
-            .unwrap_or_default(),
+        share.map(share_text).unwrap_or_default(),
     ]
+}
+
+fn share_text(share: f64) -> String {
+    if share < 0.005 {
+        "< 1 %".into()
+    } else {
+        format!("{:.0} %", 100.0 * share)
+    }
+}
+
+/// Returns the name of a kernel without its return type and without namespaces.
+fn short_kernel(name: &str) -> String {
+    let name = name.strip_prefix("void ").unwrap_or(name);
+    let name = name.replace("(anonymous namespace)::", "");
+    let mut short = String::with_capacity(name.len());
+    let mut rest = name.as_str();
+    while let Some(at) = rest.find("::") {
+        let before = &rest[..at];
+        let begin = before.rfind(|c: char| !c.is_alphanumeric() && c != '_');
+        short.push_str(&before[..begin.map_or(0, |begin| begin + 1)]);
+        rest = &rest[at + 2..];
+    }
+    short.push_str(rest);
+    short
 }
 
 fn name_width(width: Option<usize>) -> Option<usize> {
