@@ -9,6 +9,8 @@ mod cards;
 mod copies;
 mod counts;
 mod device_window;
+#[cfg(test)]
+mod drawing;
 mod idle;
 mod launches;
 mod properties;

@@ -60,7 +60,7 @@ pub use completeness::{Completeness, EventKind, Extra, KindLoss};
 pub use culprit::Culprit;
 pub use device::{
     Card, ClassTimes, CopyDirection, CopyUse, Device, DeviceStep, DeviceUse, DeviceWindow,
-    HostMemory, IdleCause, IdleTimes, KernelUse, LaunchDelays, MatmulDtype, MathUnits, NotCounted,
+    HostMemory, IdleCause, IdleTimes, KernelUse, LaunchDelays, MathUnits, MatmulDtype, NotCounted,
     OperatorRate, QueueLength, Rate, StreamGaps, StreamUse,
 };
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};

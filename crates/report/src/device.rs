@@ -105,12 +105,16 @@ fn time_lines() -> Vec<TimeLine> {
         line("busy", |window| window.busy),
         line("  compute", |window| window.classes.of(KERNEL)),
         line("  communication", |window| window.classes.of(COMMUNICATION)),
-        line("    exposed", |window| window.classes.exposed(COMMUNICATION)),
+        line("    exposed", |window| {
+            window.classes.exposed(COMMUNICATION)
+        }),
         line("    with compute", |window| {
             window.classes.overlap(COMMUNICATION, KERNEL)
         }),
         line("  copies", |window| window.classes.of(COPY)),
-        line("    with compute", |window| window.classes.overlap(COPY, KERNEL)),
+        line("    with compute", |window| {
+            window.classes.overlap(COPY, KERNEL)
+        }),
         line("    with communication", |window| {
             window.classes.overlap(COPY, COMMUNICATION)
         }),
@@ -126,7 +130,12 @@ fn time_lines() -> Vec<TimeLine> {
     lines
 }
 
-fn push_kernels(text: &mut String, device: &DeviceUse, window: &DeviceWindow, width: Option<usize>) {
+fn push_kernels(
+    text: &mut String,
+    device: &DeviceUse,
+    window: &DeviceWindow,
+    width: Option<usize>,
+) {
     let mut facts = vec![format!("utilization {}", fraction(window.utilization))];
     if let Some(efficiency) = window.sm_efficiency {
         facts.push(format!("SM efficiency {}", fraction(efficiency)));
@@ -222,7 +231,10 @@ fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
         ("Full", Align::Right),
     ];
     let full = |stream: &StreamUse| stream.queue.map_or(Nanos::ZERO, |queue| queue.full);
-    let is_full = device.streams.iter().any(|stream| full(stream) > Nanos::ZERO);
+    let is_full = device
+        .streams
+        .iter()
+        .any(|stream| full(stream) > Nanos::ZERO);
     // Queues are rarely full, and the column has no room beside the others.
     let columns = &columns[..if is_full { 9 } else { 8 }];
     let row = |stream: &StreamUse| {
@@ -262,7 +274,9 @@ fn push_steps(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
         .into_iter()
         .filter(|&cause| {
             let is_seen = |step: &DeviceWindow| 200 * step.idle.time(cause).0 >= step.duration.0;
-            steps.iter().any(|step| step.duration > Nanos::ZERO && is_seen(step))
+            steps
+                .iter()
+                .any(|step| step.duration > Nanos::ZERO && is_seen(step))
         })
         .collect();
     let mut columns = vec![
@@ -274,11 +288,16 @@ fn push_steps(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
     let rows: Vec<Vec<String>> = (steps.iter().take(layout.rows))
         .map(|step| {
             let mut cells = vec![
-                step.number.map_or_else(String::new, |number| number.to_string()),
+                step.number
+                    .map_or_else(String::new, |number| number.to_string()),
                 short_time(step.duration),
                 share(step.busy, step),
             ];
-            cells.extend(causes.iter().map(|&cause| share(step.idle.time(cause), step)));
+            cells.extend(
+                causes
+                    .iter()
+                    .map(|&cause| share(step.idle.time(cause), step)),
+            );
             cells
         })
         .collect();

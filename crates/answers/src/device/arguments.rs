@@ -40,10 +40,7 @@ impl<'a> ArgumentsWalk<'a> {
             return WorkArguments::default();
         };
         self.text.clear();
-        self.profile
-            .passthrough()
-            .texts
-            .push_to(id, &mut self.text);
+        self.profile.passthrough().texts.push_to(id, &mut self.text);
         parse(&self.text)
     }
 }
@@ -87,7 +84,9 @@ mod tests {
 
     #[test]
     fn known_keys_have_their_numbers() {
-        let kernel = parse(r#""queued":0,"blocks per SM":0.625,"grid":[50,1,1],"est. achieved occupancy %": 8"#);
+        let kernel = parse(
+            r#""queued":0,"blocks per SM":0.625,"grid":[50,1,1],"est. achieved occupancy %": 8"#,
+        );
         assert_eq!(kernel.blocks_per_sm, Some(0.625));
         assert_eq!(kernel.occupancy, Some(8.0));
         assert_eq!(kernel.bytes, None);
@@ -97,7 +96,10 @@ mod tests {
 
     #[test]
     fn numbers_that_make_no_sense_are_unknown() {
-        assert_eq!(parse(r#""blocks per SM":-1,"bytes":"many","est. achieved occupancy %":inf"#), WorkArguments::default());
+        assert_eq!(
+            parse(r#""blocks per SM":-1,"bytes":"many","est. achieved occupancy %":inf"#),
+            WorkArguments::default()
+        );
         assert_eq!(parse(r#""bytes"#), WorkArguments::default());
     }
 }

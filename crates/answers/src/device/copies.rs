@@ -195,8 +195,16 @@ mod tests {
                 CopyDirection::DeviceToDevice,
                 None,
             ),
-            ("Memcpy PtoP (Device -> Device)", CopyDirection::PeerToPeer, None),
-            ("Memcpy HtoD (Host -> Device)", CopyDirection::HostToDevice, None),
+            (
+                "Memcpy PtoP (Device -> Device)",
+                CopyDirection::PeerToPeer,
+                None,
+            ),
+            (
+                "Memcpy HtoD (Host -> Device)",
+                CopyDirection::HostToDevice,
+                None,
+            ),
             ("dma_request", CopyDirection::Unknown, None),
         ] {
             assert_eq!(CopyKind::of(name), CopyKind { direction, memory }, "{name}");

@@ -175,7 +175,8 @@ impl Formula {
                 let read: Vec<Tensor<'_>> = tensors(inputs).collect();
                 let out = read.iter().max_by_key(|tensor| tensor.elements())?;
                 let bytes = read.iter().map(Tensor::bytes);
-                Some((out.elements(), sum(bytes.chain([out.bytes()]))))
+                let written = out.bytes_of(out.elements());
+                Some((out.elements(), sum(bytes.chain([written]))))
             }
             Self::Overwrite => {
                 tensor(inputs, 0)?;
@@ -229,7 +230,9 @@ impl Tensor<'_> {
     fn bytes(&self) -> Option<u64> {
         let is_there = |axis: usize| self.strides.get(axis).is_none_or(|stride| *stride != 0);
         let dims = self.dims.iter().enumerate();
-        let dims = dims.filter(|(axis, _)| is_there(*axis)).map(|(_, dim)| *dim);
+        let dims = dims
+            .filter(|(axis, _)| is_there(*axis))
+            .map(|(_, dim)| *dim);
         self.bytes_of(dims.fold(1, u64::saturating_mul))
     }
 

@@ -157,7 +157,9 @@ impl Serialize for Together<'_> {
         for (index, time) in self.0.together.iter().enumerate() {
             if *time > Nanos::ZERO {
                 let set = ClassSet::from_index(index);
-                let classes = ClassSet::CLASSES.into_iter().filter(|class| set.has(*class));
+                let classes = ClassSet::CLASSES
+                    .into_iter()
+                    .filter(|class| set.has(*class));
                 let names: Vec<_> = classes.map(class_name).collect();
                 map.serialize_entry(&names.join("+"), &microseconds(*time))?;
             }

@@ -46,7 +46,8 @@ impl LaunchDelays {
     /// Sums up delays, which it sorts.
     pub(crate) fn of(delays: &mut [Nanos], unknown: u64) -> Self {
         let percentiles = Percentiles::of(delays);
-        let beyond = |limit| (delays.len() - delays.partition_point(|&delay| delay <= limit)) as u64;
+        let beyond =
+            |limit| (delays.len() - delays.partition_point(|&delay| delay <= limit)) as u64;
         Self {
             count: delays.len() as u64,
             sum: Nanos(delays.iter().map(|delay| delay.0).sum()),

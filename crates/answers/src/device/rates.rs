@@ -254,7 +254,11 @@ impl<'a> Sums<'a> {
                 share: time.0 as f64 / self.time.0.max(1) as f64,
             })
             .collect();
-        not_counted.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.operator.cmp(&b.operator)));
+        not_counted.sort_by(|a, b| {
+            b.time
+                .cmp(&a.time)
+                .then_with(|| a.operator.cmp(&b.operator))
+        });
         let mut matmul: Vec<MatmulDtype> = (self.matmul.iter())
             .map(|(&dtype, &(time, tensor_cores))| MatmulDtype {
                 dtype: dtype.filter(|of| *of != DType::Unknown).map(DType::name),
@@ -282,7 +286,11 @@ impl<'a> Sums<'a> {
         let profile = self.analysis.profile();
         let mut rows: FxHashMap<(StringId, DType, MathUnits), Row> = FxHashMap::default();
         for (&id, call) in &self.calls {
-            let key = (profile.event(id).name, call.count.dtype, units(call.uses_tensor_cores));
+            let key = (
+                profile.event(id).name,
+                call.count.dtype,
+                units(call.uses_tensor_cores),
+            );
             let row = rows.entry(key).or_insert_with(|| Row {
                 bytes: Some(0),
                 ..Row::default()
@@ -290,7 +298,8 @@ impl<'a> Sums<'a> {
             row.calls += 1;
             row.time = row.time + call.time;
             row.flops = row.flops.saturating_add(call.count.flops);
-            row.bytes = (row.bytes.zip(call.count.bytes)).map(|(sum, more)| sum.saturating_add(more));
+            row.bytes =
+                (row.bytes.zip(call.count.bytes)).map(|(sum, more)| sum.saturating_add(more));
         }
         let mut rates: Vec<OperatorRate> = rows
             .into_iter()
@@ -371,7 +380,9 @@ impl KernelSum {
         // A rate over some of the kernels is that of none of them.
         let rate = |with: u64, count, limit| {
             let is_whole = with == self.count;
-            is_whole.then(|| Rate::new(count, self.time, limit)).flatten()
+            is_whole
+                .then(|| Rate::new(count, self.time, limit))
+                .flatten()
         };
         KernelUse {
             name: name.to_owned(),

@@ -71,14 +71,32 @@ mod tests {
     fn kernels_tell_it_by_their_names() {
         for (kernel, expected) in [
             ("volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn", true),
-            ("ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn", true),
-            ("void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4>", true),
+            (
+                "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_stages_64x3_tn",
+                true,
+            ),
+            (
+                "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4>",
+                true,
+            ),
             ("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_bias_TNT", true),
-            ("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc", true),
-            ("cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26", true),
+            (
+                "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc",
+                true,
+            ),
+            (
+                "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26",
+                true,
+            ),
             // The plugin for TensorBoard takes this one for tensor cores: it is single precision.
-            ("sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4", false),
-            ("void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>", false),
+            (
+                "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4",
+                false,
+            ),
+            (
+                "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x256_8x4_nt_align1>",
+                false,
+            ),
             ("volta_sgemm_128x64_nn", false),
             ("void at::native::vectorized_elementwise_kernel<4>", false),
         ] {
@@ -88,7 +106,11 @@ mod tests {
 
     #[test]
     fn operators_that_could_use_them_are_known() {
-        for operator in ["aten::addmm", "aten::cudnn_convolution", "aten::convolution_backward"] {
+        for operator in [
+            "aten::addmm",
+            "aten::cudnn_convolution",
+            "aten::convolution_backward",
+        ] {
             assert!(multiplies_matrices(operator), "{operator}");
         }
         for operator in ["aten::add", "aten::_convert_indices", "addmm", "aten::mul"] {

@@ -40,7 +40,10 @@ pub(crate) fn device_steps(steps: &[Step], devices: &[DeviceWork]) -> Vec<Step> 
     // Work from before the steps delays the first one.
     let is_before = |work: &&WorkItem| work.launch.and_then(step_of).is_none();
     let earlier = works().filter(is_before).map(|work| work.end);
-    let mut before = earlier.filter(|end| *end <= first).max().unwrap_or_default();
+    let mut before = earlier
+        .filter(|end| *end <= first)
+        .max()
+        .unwrap_or_default();
     for (step, end) in order.iter_mut().zip(ends) {
         let start = step.start.max(before);
         before = end.max(start);
