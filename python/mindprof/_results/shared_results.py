@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from mindprof import _core
 from mindprof._results import lists
 from mindprof._results.code_costs import CodeCosts, code_costs
+from mindprof._results.device_use import Device, device_use
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
@@ -149,6 +150,21 @@ class SharedResults(RecordedFiles):
             AttributeError: There is no finished recording.
         """
         return step_times(self._finished_recording("getting steps").ask("step_times"))
+
+    def device(self) -> Device:
+        """Describes how devices were used: busy and idle time with its causes, and rates.
+
+        Busy time is a union over the streams of a device. Idle time is charged to `host_late`,
+        `synchronization`, `launch`, `other_stream`, `end_of_work` or `unknown`. Everything is told
+        for the whole recording, for all steps together and for each step.
+
+        Returns:
+            The devices, none if the recording has no device work.
+
+        Raises:
+            AttributeError: There is no finished recording.
+        """
+        return device_use(self._finished_recording("describing devices").ask("device"))
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"

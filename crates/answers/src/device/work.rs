@@ -4,7 +4,7 @@
 //! (`gpu_user_annotation`) and waits of the CPU (`cuda_sync`) are no work.
 
 use mindprof_analyze::Analysis;
-use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos, Profile, ThreadId};
+use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::arguments::{ArgumentsWalk, WorkArguments};
@@ -68,7 +68,7 @@ impl DeviceWork {
             let id = EventId::from_index(index);
             let is_work = event.category == Category::Kernel
                 && analysis.device(id) != DeviceKind::Cpu
-                && analysis.is_shown(id);
+                && !event.flags.contains(Flags::HIDDEN);
             if is_work {
                 works.add(profile, id, event, arguments.at(index));
             }

@@ -4,6 +4,7 @@
 
 mod completions;
 mod convert;
+mod device;
 mod devices;
 mod diff;
 mod failures;
