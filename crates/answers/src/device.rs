@@ -31,7 +31,7 @@ use crate::step_times::loop_thread;
 use crate::steps::{Step, Steps};
 
 pub use cards::{Card, MathUnits};
-pub use copies::{CopyDirection, CopyUse, HostMemory};
+pub use copies::{CopyDirection, CopyUse, CpuMemory};
 pub use device_window::{ClassTimes, DeviceWindow};
 pub use idle::{IdleCause, IdleTimes};
 pub use launches::LaunchDelays;
@@ -85,11 +85,11 @@ pub struct DeviceUse {
     /// The end of its last work.
     #[serde(rename = "last_end_us", serialize_with = "micros")]
     pub last_end: Nanos,
-    /// What it did in the whole recording.
+    /// Its activity in the whole recording.
     pub whole: DeviceWindow,
-    /// What it did in all steps together, if there are any.
+    /// Its activity in all steps together, if there are any.
     pub in_steps: Option<DeviceWindow>,
-    /// What it did in each step.
+    /// Its activity in each step.
     pub each_step: Vec<DeviceWindow>,
     /// Its streams.
     pub streams: Vec<StreamUse>,

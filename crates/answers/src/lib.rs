@@ -59,9 +59,9 @@ pub use code_paths::{CodePath, CodePaths};
 pub use completeness::{Completeness, EventKind, Extra, KindLoss};
 pub use culprit::Culprit;
 pub use device::{
-    Card, ClassTimes, CopyDirection, CopyUse, Device, DeviceStep, DeviceUse, DeviceWindow,
-    HostMemory, IdleCause, IdleTimes, KernelUse, LaunchDelays, MathUnits, MatmulDtype, NotCounted,
-    OperatorRate, QueueLength, Rate, StreamGaps, StreamUse,
+    Card, ClassTimes, CopyDirection, CopyUse, CpuMemory, Device, DeviceStep, DeviceUse,
+    DeviceWindow, IdleCause, IdleTimes, KernelUse, LaunchDelays, MathUnits, MatmulDtype,
+    NotCounted, OperatorRate, QueueLength, Rate, StreamGaps, StreamUse,
 };
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use functions::{FunctionCost, Functions, LineCost};

@@ -3,7 +3,7 @@
 mod rates;
 
 use mindprof_answers::{
-    CopyUse, Device, DeviceUse, DeviceWindow, HostMemory, IdleCause, LaunchDelays, StepClass,
+    CopyUse, CpuMemory, Device, DeviceUse, DeviceWindow, IdleCause, LaunchDelays, StepClass,
     StreamUse,
 };
 use mindprof_formats::counted;
@@ -165,12 +165,12 @@ fn push_kernels(
 }
 
 fn push_launches(text: &mut String, launches: &LaunchDelays, width: Option<usize>) {
-    let mut line = if launches.count == 0 {
+    let mut line = if launches.launches == 0 {
         "Launches: not recorded".into()
     } else {
         format!(
             "Launches: {}, delay p50 {}, p90 {}, p99 {}; {} over 50 us, {} over 100 us",
-            launches.count,
+            launches.launches,
             short_time(launches.p50),
             short_time(launches.p90),
             short_time(launches.p99),
@@ -178,7 +178,7 @@ fn push_launches(text: &mut String, launches: &LaunchDelays, width: Option<usize
             launches.over_100_us
         )
     };
-    if launches.count > 0 && launches.unknown > 0 {
+    if launches.launches > 0 && launches.unknown > 0 {
         line.push_str(&format!("; {} more are not recorded", launches.unknown));
     }
     push_wrapped(text, &line, width);
@@ -199,13 +199,13 @@ fn push_copies(text: &mut String, copies: &[CopyUse]) {
         .iter()
         .map(|copy| {
             let memory = match copy.memory {
-                Some(HostMemory::Pinned) => ", pinned",
-                Some(HostMemory::Pageable) => ", pageable",
+                Some(CpuMemory::Pinned) => ", pinned",
+                Some(CpuMemory::Pageable) => ", pageable",
                 None => "",
             };
             vec![
                 format!("{}{memory}", copy.direction.name()),
-                copy.count.to_string(),
+                copy.copies.to_string(),
                 short_time(copy.time),
                 copy.bytes
                     .map_or_else(String::new, |bytes| format!("{}B", amount(bytes as f64))),
@@ -223,7 +223,7 @@ fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
         ("Stream", Align::Right),
         ("Works", Align::Right),
         ("Work", Align::Right),
-        ("Host wait", Align::Right),
+        ("CPU wait", Align::Right),
         ("Kernel wait", Align::Right),
         ("Other gap", Align::Right),
         ("Queue", Align::Right),
@@ -242,7 +242,7 @@ fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
             stream.stream.to_string(),
             stream.works.to_string(),
             short_time(stream.work),
-            short_time(stream.gaps.host_wait),
+            short_time(stream.gaps.cpu_wait),
             short_time(stream.gaps.kernel_wait),
             short_time(stream.gaps.other),
         ];

@@ -9,7 +9,7 @@ class LaunchDelays(NamedTuple):
     """The delays between the end of a launching call and the start of its work.
 
     Args:
-        count: The number of launches.
+        launches: The number of launches.
         sum_us: The sum of all delays in microseconds.
         p50_us: The median.
         p90_us: The delay that 90 % do not exceed.
@@ -20,7 +20,7 @@ class LaunchDelays(NamedTuple):
         unknown: The number of works whose launch was not recorded.
     """
 
-    count: int
+    launches: int
     sum_us: float
     p50_us: float
     p90_us: float
@@ -35,10 +35,10 @@ class CopyUse(NamedTuple):
     """Copies of one direction and one kind of CPU memory.
 
     Args:
-        direction: `"host_to_device"`, `"device_to_host"`, `"device_to_device"`, `"peer_to_peer"`,
+        direction: `"cpu_to_device"`, `"device_to_cpu"`, `"device_to_device"`, `"peer_to_peer"`,
             `"fill"` or `"unknown"`.
         memory: `"pinned"` or `"pageable"`, or `None` if the name of the copy does not tell.
-        count: The number of copies.
+        copies: The number of copies.
         time_us: The sum of their durations in microseconds.
         bytes: The bytes that they moved, or `None` if they are not known.
         bytes_per_s: The bytes per second while they ran.
@@ -46,14 +46,14 @@ class CopyUse(NamedTuple):
 
     direction: str
     memory: str | None
-    count: int
+    copies: int
     time_us: float
     bytes: int | None
     bytes_per_s: float | None
 
 
 class DeviceWindow(NamedTuple):
-    """What a device did in a window of time. Times are unions over its streams.
+    """The activity of a device in a window of time. Times are unions over its streams.
 
     Args:
         number: The number of the step, or `None` if the window is not one step.
@@ -64,7 +64,7 @@ class DeviceWindow(NamedTuple):
         classes_us: The time in which each class of work ran, such as `"compute"`, and how far
             classes overlap, such as `"compute_and_copy"` and `"exposed_communication"`.
         together_us: The time of each combination of classes, such as `"compute+copy"`.
-        idle_us: The idle time by cause, such as `"host_late"`.
+        idle_us: The idle time by cause, such as `"cpu_late"`.
         unrecorded_us: The time at the start of the recording that the work of the device is not
             known of.
         sm_efficiency: The estimated fraction of multiprocessors that had work, over the window.
@@ -125,7 +125,7 @@ class StreamUse(NamedTuple):
         stream: The number of the stream.
         works: The number of its works.
         work_us: The sum of their durations in microseconds.
-        gaps_us: The gaps between them by cause: `"host_wait"`, `"kernel_wait"` and `"other"`.
+        gaps_us: The gaps between them by cause: `"cpu_wait"`, `"kernel_wait"` and `"other"`.
         queue: The length of its queue, or `None` if no launch was recorded.
     """
 
@@ -140,13 +140,13 @@ class Rate(NamedTuple):
     """Operations or bytes per second.
 
     Args:
-        count: How many in all.
+        total: How many in all.
         per_s: How many per second, while the kernels ran.
         limit_per_s: The limit of the device, if it is known.
         share: The rate as a fraction of the limit.
     """
 
-    count: int
+    total: int
     per_s: float
     limit_per_s: float | None
     share: float | None
@@ -157,7 +157,7 @@ class KernelUse(NamedTuple):
 
     Args:
         name: The name.
-        count: The number of kernels.
+        calls: The number of kernels.
         time_us: The sum of their durations in microseconds.
         uses_tensor_cores: Whether they use tensor cores, by their name.
         blocks_per_sm: The mean of their blocks per multiprocessor.
@@ -167,7 +167,7 @@ class KernelUse(NamedTuple):
     """
 
     name: str
-    count: int
+    calls: int
     time_us: float
     uses_tensor_cores: bool
     blocks_per_sm: float | None
@@ -238,9 +238,9 @@ class DeviceUse(NamedTuple):
         card: The limits of the model by name, or `None` if they are not known.
         first_start_us: The start of its first work.
         last_end_us: The end of its last work.
-        whole: What it did in the whole recording.
-        in_steps: What it did in all steps together, or `None` if there are none.
-        each_step: What it did in each step.
+        whole: Its activity in the whole recording.
+        in_steps: Its activity in all steps together, or `None` if there are none.
+        each_step: Its activity in each step.
         streams: Its streams.
         kernels: Its compute kernels, by decreasing time.
         matmul: Matrix products by dtype.

@@ -154,12 +154,12 @@ class SharedResults(RecordedFiles):
     def device(self) -> Device:
         """Describes how devices were used: busy and idle time with its causes, and rates.
 
-        Busy time is a union over the streams of a device. Idle time is charged to `host_late`,
+        Busy time is a union over the streams of a device. Idle time is charged to `cpu_late`,
         `synchronization`, `launch`, `other_stream`, `end_of_work` or `unknown`. Everything is told
         for the whole recording, for all steps together and for each step.
 
         Returns:
-            The devices, none if the recording has no device work.
+            The devices. The list is empty if the recording has no device work.
 
         Raises:
             AttributeError: There is no finished recording.

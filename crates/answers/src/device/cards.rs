@@ -1,4 +1,4 @@
-//! What device models can do at most: dense floating-point operations per second by dtype, and
+//! The limits of device models: dense floating-point operations per second by dtype, and
 //! bytes per second of their memory.
 //!
 //! The figures are those of the makers' data sheets, at boost clock and without sparsity.

@@ -13,9 +13,9 @@ use crate::step_split::StepClass;
 #[serde(rename_all = "snake_case")]
 pub enum CopyDirection {
     /// From the CPU to the device.
-    HostToDevice,
+    CpuToDevice,
     /// From the device to the CPU.
-    DeviceToHost,
+    DeviceToCpu,
     /// Within the device.
     DeviceToDevice,
     /// From one device to another.
@@ -30,8 +30,8 @@ impl CopyDirection {
     /// Returns the name of the direction.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::HostToDevice => "host to device",
-            Self::DeviceToHost => "device to host",
+            Self::CpuToDevice => "CPU to device",
+            Self::DeviceToCpu => "device to CPU",
             Self::DeviceToDevice => "device to device",
             Self::PeerToPeer => "device to another",
             Self::Fill => "fill",
@@ -43,7 +43,7 @@ impl CopyDirection {
 /// The kind of CPU memory at one end of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HostMemory {
+pub enum CpuMemory {
     /// Locked in place: the device copies by itself, and the CPU goes on.
     Pinned,
     /// Ordinary memory: the driver copies it twice, and the CPU waits.
@@ -56,9 +56,9 @@ pub struct CopyUse {
     /// The direction.
     pub direction: CopyDirection,
     /// The kind of CPU memory, if the copy has one and its name tells.
-    pub memory: Option<HostMemory>,
+    pub memory: Option<CpuMemory>,
     /// The number of copies.
-    pub count: u64,
+    pub copies: u64,
     /// The sum of their durations.
     #[serde(rename = "time_us", serialize_with = "micros")]
     pub time: Nanos,
@@ -71,7 +71,7 @@ pub struct CopyUse {
 /// Sums of copies in the making.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CopySums {
-    sums: FxHashMap<(CopyDirection, Option<HostMemory>), CopySum>,
+    sums: FxHashMap<(CopyDirection, Option<CpuMemory>), CopySum>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -103,7 +103,7 @@ impl CopySums {
                 CopyUse {
                     direction,
                     memory,
-                    count: sum.count,
+                    copies: sum.count,
                     time: sum.time,
                     bytes,
                     bytes_per_s: bytes
@@ -117,20 +117,20 @@ impl CopySums {
     }
 }
 
-/// What the name of a copy or a fill tells.
+/// The facts in the name of a copy or a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CopyKind {
     direction: CopyDirection,
-    memory: Option<HostMemory>,
+    memory: Option<CpuMemory>,
 }
 
 impl CopyKind {
     fn of(name: &str) -> Self {
         let has = |text: &str| name.contains(text);
         let direction = if has("HtoD") {
-            CopyDirection::HostToDevice
+            CopyDirection::CpuToDevice
         } else if has("DtoH") {
-            CopyDirection::DeviceToHost
+            CopyDirection::DeviceToCpu
         } else if has("DtoD") {
             CopyDirection::DeviceToDevice
         } else if has("PtoP") {
@@ -139,9 +139,9 @@ impl CopyKind {
             CopyDirection::Unknown
         };
         let memory = if has("Pageable") {
-            Some(HostMemory::Pageable)
+            Some(CpuMemory::Pageable)
         } else if has("Pinned") {
-            Some(HostMemory::Pinned)
+            Some(CpuMemory::Pinned)
         } else {
             None
         };
@@ -149,7 +149,7 @@ impl CopyKind {
     }
 }
 
-/// What the names of copies tell, each looked at once.
+/// The facts in the names of copies, each looked at once.
 #[derive(Debug, Default)]
 pub(crate) struct CopyKinds {
     known: FxHashMap<StringId, CopyKind>,
@@ -182,13 +182,13 @@ mod tests {
         for (name, direction, memory) in [
             (
                 "Memcpy HtoD (Pageable -> Device)",
-                CopyDirection::HostToDevice,
-                Some(HostMemory::Pageable),
+                CopyDirection::CpuToDevice,
+                Some(CpuMemory::Pageable),
             ),
             (
                 "Memcpy DtoH (Device -> Pinned)",
-                CopyDirection::DeviceToHost,
-                Some(HostMemory::Pinned),
+                CopyDirection::DeviceToCpu,
+                Some(CpuMemory::Pinned),
             ),
             (
                 "Memcpy DtoD (Device -> Device)",
@@ -202,7 +202,7 @@ mod tests {
             ),
             (
                 "Memcpy HtoD (Host -> Device)",
-                CopyDirection::HostToDevice,
+                CopyDirection::CpuToDevice,
                 None,
             ),
             ("dma_request", CopyDirection::Unknown, None),

@@ -1,4 +1,4 @@
-//! What a device did in a window of time.
+//! The activity of a device in a window of time.
 
 use mindprof_analyze::microseconds;
 use mindprof_model::Nanos;
@@ -13,7 +13,7 @@ use crate::questions::micros;
 use crate::step_split::StepClass;
 use crate::steps::Step;
 
-/// What a device did in a window of time: the whole recording, all steps together, or one step.
+/// The activity of a device in a window of time: the whole recording, all steps together, or one step.
 ///
 /// Times are unions over the streams of the device: a moment counts once, however many works run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -198,7 +198,7 @@ pub(crate) struct WindowSums {
     copies: CopySums,
 }
 
-/// What is known of a kernel besides its item.
+/// Facts about a kernel besides its item.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KernelFacts {
     pub(crate) uses_tensor_cores: bool,

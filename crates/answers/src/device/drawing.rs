@@ -46,6 +46,16 @@ impl Drawing {
         self.part.add_event(event);
     }
 
+    /// Continues with another CPU thread.
+    pub(super) fn thread(&mut self, native: u64) {
+        self.cpu = self.part.add_thread(Thread {
+            process: 100,
+            native,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+    }
+
     /// Adds a step.
     pub(super) fn step(&mut self, number: u64, span: Span) {
         self.cpu(

@@ -13,7 +13,7 @@ const LAUNCH_LATENCY: Nanos = Nanos(30_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IdleCause {
     /// The CPU had not launched the next work yet.
-    HostLate,
+    CpuLate,
     /// The CPU could not launch the next work earlier, because it was in a synchronizing call.
     Synchronization,
     /// The next work was being launched: the call, and the latency of the launch.
@@ -31,7 +31,7 @@ pub enum IdleCause {
 impl IdleCause {
     /// Every cause.
     pub const ALL: [Self; 6] = [
-        Self::HostLate,
+        Self::CpuLate,
         Self::Synchronization,
         Self::Launch,
         Self::OtherStream,
@@ -42,7 +42,7 @@ impl IdleCause {
     /// Returns the name of the cause.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::HostLate => "host late",
+            Self::CpuLate => "CPU late",
             Self::Synchronization => "synchronization",
             Self::Launch => "launch",
             Self::OtherStream => "another stream",
@@ -53,7 +53,7 @@ impl IdleCause {
 
     const fn key(self) -> &'static str {
         match self {
-            Self::HostLate => "host_late_us",
+            Self::CpuLate => "cpu_late_us",
             Self::Synchronization => "synchronization_us",
             Self::Launch => "launch_us",
             Self::OtherStream => "other_stream_us",
@@ -108,7 +108,7 @@ impl Serialize for IdleTimes {
 /// CPU            in a synchronizing call  |  |-launch-|
 ///               '-------------------------'--'---------'
 ///                synchronization           |   launch
-///                                      host late
+///                                      CPU late
 /// ```
 pub(crate) fn visit_causes(
     begin: Nanos,
@@ -134,7 +134,7 @@ pub(crate) fn visit_causes(
     };
     for (from, to, cause) in [
         (begin, held_up, IdleCause::Synchronization),
-        (held_up, launched, IdleCause::HostLate),
+        (held_up, launched, IdleCause::CpuLate),
         (launched, returned, IdleCause::Launch),
         (returned, end, after),
     ] {

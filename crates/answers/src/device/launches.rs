@@ -18,7 +18,7 @@ const VERY_LONG: Nanos = Nanos(100_000);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LaunchDelays {
     /// The number of launches.
-    pub count: u64,
+    pub launches: u64,
     /// The sum of all delays.
     #[serde(rename = "sum_us", serialize_with = "micros")]
     pub sum: Nanos,
@@ -49,7 +49,7 @@ impl LaunchDelays {
         let beyond =
             |limit| (delays.len() - delays.partition_point(|&delay| delay <= limit)) as u64;
         Self {
-            count: delays.len() as u64,
+            launches: delays.len() as u64,
             sum: Nanos(delays.iter().map(|delay| delay.0).sum()),
             p50: percentiles.p50,
             p90: percentiles.p90,

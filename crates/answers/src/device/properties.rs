@@ -1,4 +1,4 @@
-//! What a trace tells about the devices of its machine.
+//! The properties of devices in the metadata of a trace.
 
 use mindprof_model::Metadata;
 use serde::Deserialize;

@@ -19,7 +19,7 @@ use crate::step_split::StepClass;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Rate {
     /// How many in all.
-    pub count: u64,
+    pub total: u64,
     /// How many per second, while the kernels ran.
     pub per_s: f64,
     /// The limit of the device, if its model is known and has units for the dtype.
@@ -35,7 +35,7 @@ impl Rate {
         }
         let per_s = count as f64 * 1e9 / time.0 as f64;
         Some(Self {
-            count,
+            total: count,
             per_s,
             limit_per_s,
             share: limit_per_s.map(|limit| per_s / limit),
@@ -49,7 +49,7 @@ pub struct KernelUse {
     /// The name.
     pub name: String,
     /// The number of kernels.
-    pub count: u64,
+    pub calls: u64,
     /// The sum of their durations.
     #[serde(rename = "time_us", serialize_with = "micros")]
     pub time: Nanos,
@@ -95,7 +95,7 @@ pub struct NotCounted {
     /// The sum of their durations.
     #[serde(rename = "time_us", serialize_with = "micros")]
     pub time: Nanos,
-    /// That sum as a share of the time of all compute kernels.
+    /// The share of these in the time of all compute kernels.
     pub share: f64,
 }
 
@@ -386,7 +386,7 @@ impl KernelSum {
         };
         KernelUse {
             name: name.to_owned(),
-            count: self.count,
+            calls: self.count,
             time: self.time,
             uses_tensor_cores,
             blocks_per_sm: mean(self.blocks, self.with_blocks),

@@ -37,8 +37,8 @@ pub struct StreamUse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct StreamGaps {
     /// The next work was launched after the last one had ended.
-    #[serde(rename = "host_wait_us", serialize_with = "micros")]
-    pub host_wait: Nanos,
+    #[serde(rename = "cpu_wait_us", serialize_with = "micros")]
+    pub cpu_wait: Nanos,
     /// The next work was in the queue, and the gap is shorter than 30 microseconds.
     #[serde(rename = "kernel_wait_us", serialize_with = "micros")]
     pub kernel_wait: Nanos,
@@ -120,7 +120,7 @@ impl Stream {
         if let Some(end) = self.last_end {
             let gap = item.start.saturating_sub(end);
             let sum = if item.launch.is_some_and(|launch| launch.start > end) {
-                &mut self.gaps.host_wait
+                &mut self.gaps.cpu_wait
             } else if gap < KERNEL_WAIT {
                 &mut self.gaps.kernel_wait
             } else {

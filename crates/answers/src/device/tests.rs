@@ -30,21 +30,21 @@ fn assert_share(found: Option<f64>, expected: f64) {
 // CPU      |launch|                 |launch|      0..10, 100..110
 // stream       |------|                  |----|   5..40, 112..130
 // idle     |---|      |-------------|----|    |
-//           launch     host late     launch
+//           launch     CPU late     launch
 #[test]
 fn the_cpu_is_late_until_it_launches() {
     let mut drawing = Drawing::new();
     drawing.launched((0, 10), 7, "gemm", (5, 40));
     drawing.launched((100, 110), 7, "gemm", (112, 130));
     let device = drawing.device();
-    assert_eq!(idle(&device), [("host late", 60), ("launch", 5 + 12)]);
+    assert_eq!(idle(&device), [("CPU late", 60), ("launch", 5 + 12)]);
     assert_eq!(micros(device.devices[0].whole.busy), 35 + 18);
 }
 
 // CPU      |launch| |--synchronize--|   |launch|   0..10, 20..50, 70..80
 // stream       |------------|               |---|  5..40, 82..90
 // idle                      |-------|---|------|
-//                  synchronization   host late
+//                  synchronization   CPU late
 #[test]
 fn a_synchronizing_call_holds_the_next_launch_up() {
     let mut drawing = Drawing::new();
@@ -52,8 +52,21 @@ fn a_synchronizing_call_holds_the_next_launch_up() {
     drawing.call("cudaStreamSynchronize", (20, 50));
     drawing.launched((80, 82), 7, "gemm", (85, 90));
     // The call lasted 30 microseconds: without it the launch would have come so much earlier.
-    let expected = [("host late", 10), ("synchronization", 30), ("launch", 5)];
+    let expected = [("CPU late", 10), ("synchronization", 30), ("launch", 5)];
     assert_eq!(idle(&drawing.device()), expected);
+}
+
+// main      |launch|                    |launch|   0..10, 80..82
+// watcher             |--synchronize--|            20..50: it launches nothing
+// stream        |------------|               |---|
+#[test]
+fn a_thread_that_launches_nothing_holds_nothing_up() {
+    let mut drawing = Drawing::new();
+    drawing.launched((0, 10), 7, "gemm", (0, 40));
+    drawing.launched((80, 82), 7, "gemm", (85, 90));
+    drawing.thread(101);
+    drawing.call("cudaStreamSynchronize", (20, 50));
+    assert_eq!(idle(&drawing.device()), [("CPU late", 40), ("launch", 5)]);
 }
 
 // CPU      |launch| |----copy----|   |launch|      0..10, 20..60, 65..70
@@ -73,7 +86,7 @@ fn a_call_that_returns_after_its_copy_has_waited_for_it() {
         idle(&drawing.device())
     };
     assert_eq!(blocking(60), [("synchronization", 7), ("launch", 6)]);
-    assert_eq!(blocking(30), [("host late", 7), ("launch", 6)]);
+    assert_eq!(blocking(30), [("CPU late", 7), ("launch", 6)]);
 }
 
 // CPU        |launch| |wait event| |launch|          0..5, 6..8, 9..12
@@ -150,7 +163,7 @@ fn idle_streams_do_not_make_an_idle_device() {
     assert_eq!(idle(&device), []);
     let streams = &device.devices[0].streams;
     let gaps: Vec<_> = (streams.iter())
-        .map(|stream| (stream.stream, micros(stream.gaps.host_wait)))
+        .map(|stream| (stream.stream, micros(stream.gaps.cpu_wait)))
         .collect();
     assert_eq!(gaps, [(7, 0), (20, 80), (21, 70)]);
 }
@@ -229,7 +242,7 @@ fn a_queue_grows_with_launches_and_shrinks_with_starts() {
     );
     assert_eq!(queue.full, Nanos::ZERO);
     let delays = device.devices[0].whole.launches;
-    assert_eq!((delays.count, delays.over_50_us), (3, 0));
+    assert_eq!((delays.launches, delays.over_50_us), (3, 0));
     assert_eq!([delays.p50, delays.max].map(micros), [28, 39]);
     assert_eq!(device.devices[0].whole.longest_queue, 2);
 }
@@ -279,7 +292,7 @@ fn a_step_ends_with_the_work_that_was_launched_in_it() {
     assert_eq!(busy, [140, 80]);
     let all = used.in_steps.as_ref().unwrap();
     assert_eq!((micros(all.duration), micros(all.busy)), (230, 220));
-    assert_eq!(all.launches.count, 3);
+    assert_eq!(all.launches.launches, 3);
     assert_eq!(micros(device.split.time(StepClass::Kernel)), 220);
 }
 
@@ -341,13 +354,13 @@ fn copies_have_their_direction_bytes_and_rate() {
     let copies = &device.devices[0].whole.copies;
     let found: Vec<_> = copies
         .iter()
-        .map(|copy| (copy.direction, copy.memory, copy.count, copy.bytes))
+        .map(|copy| (copy.direction, copy.memory, copy.copies, copy.bytes))
         .collect();
-    let pageable = Some(HostMemory::Pageable);
+    let pageable = Some(CpuMemory::Pageable);
     assert_eq!(
         found,
         [
-            (CopyDirection::HostToDevice, pageable, 2, Some(800_000)),
+            (CopyDirection::CpuToDevice, pageable, 2, Some(800_000)),
             (CopyDirection::Fill, None, 1, None),
         ]
     );
@@ -374,7 +387,7 @@ fn rates_are_compared_with_the_limits_and_the_rest_is_listed() {
         ("aten::mm", "bfloat16", 1)
     );
     let flops = mm.flops.unwrap();
-    assert_eq!(flops.count, 2_000_000_000);
+    assert_eq!(flops.total, 2_000_000_000);
     assert_share(flops.share, 20.0 / 312.0);
     assert_share(mm.bytes.unwrap().share, 6e6 / 1e-4 / 1_555e9);
     assert_eq!(used.kernels.len(), 2);
@@ -408,7 +421,7 @@ fn a_kernel_has_no_rate_if_it_does_a_part_of_the_operator() {
     let used = &device.devices[0];
     assert!(used.kernels.iter().all(|kernel| kernel.flops.is_none()));
     let flops = used.operators[0].flops.unwrap();
-    assert_eq!((flops.count, flops.limit_per_s), (2_000_000, None));
+    assert_eq!((flops.total, flops.limit_per_s), (2_000_000, None));
     assert_share(Some(flops.per_s), 2e6 / 7e-6);
 }
 
@@ -421,7 +434,7 @@ fn all_works_of_a_graph_have_its_launch() {
     drawing.again(7, "second", (25, 30));
     let device = drawing.device();
     let launches = device.devices[0].whole.launches;
-    assert_eq!((launches.count, launches.unknown), (2, 0));
+    assert_eq!((launches.launches, launches.unknown), (2, 0));
     assert_eq!(idle(&device), [("launch", 12 + 5)]);
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct Stretch<'a> {
     pub(crate) state: State<'a>,
 }
 
-/// What a device does in a stretch of time.
+/// The activity of a device in a stretch of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum State<'a> {
     /// It runs work.

@@ -5,7 +5,7 @@
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile, ThreadId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arguments::{ArgumentsWalk, WorkArguments};
 use crate::step_split::{StepClass, device_class};
@@ -187,7 +187,7 @@ impl Works {
     }
 }
 
-/// What a runtime call that launches nothing does.
+/// The effect of a runtime call that launches nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallKind {
     /// The CPU waits for a stream, an event or a device.
@@ -214,6 +214,8 @@ impl CallKind {
 struct Calls {
     /// By source, the synchronizing calls since the last launch.
     synchronizing: FxHashMap<usize, Vec<(Nanos, Nanos)>>,
+    /// The CPU threads that have launched work.
+    launching: FxHashSet<ThreadId>,
     /// By CPU thread, the start of the last wait of a stream.
     waits: FxHashMap<ThreadId, Nanos>,
     /// By stream, the start of the last launch on it.
@@ -223,14 +225,15 @@ struct Calls {
 impl Calls {
     fn note(&mut self, kind: CallKind, origin: usize, call: &Event) {
         match kind {
-            CallKind::Synchronize => {
+            // A thread that launches nothing, such as one that watches collectives, holds nothing up.
+            CallKind::Synchronize if self.launching.contains(&call.thread) => {
                 let synchronizing = self.synchronizing.entry(origin).or_default();
                 synchronizing.push((call.start, call.end()));
             }
             CallKind::StreamWait => {
                 self.waits.insert(call.thread, call.start);
             }
-            CallKind::Other => {}
+            CallKind::Synchronize | CallKind::Other => {}
         }
     }
 
@@ -254,6 +257,7 @@ impl Calls {
         if work.class == StepClass::Copy && call.end() >= work.end {
             synchronizing.push((call.start, call.end()));
         }
+        self.launching.insert(call.thread);
         let before = self.launches.insert(work.stream, call.start);
         let wait = self.waits.get(&call.thread);
         Launch {

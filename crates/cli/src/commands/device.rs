@@ -16,7 +16,7 @@ Example:
   mindprof device trace.json.gz --row-limit 20
 
 Busy time is a union over the streams of a device, so it never exceeds the time.
-Idle time has one of these causes: the CPU had not launched the next work (host
+Idle time has one of these causes: the CPU had not launched the next work (CPU
 late) or was in a synchronizing call (synchronization), the next work was being
 launched (launch) or waited for another stream, no work followed (end of work),
 or nothing that was recorded explains it (unknown).

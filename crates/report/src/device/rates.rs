@@ -55,7 +55,7 @@ fn push_operators(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
 fn push_kernel_list(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
     let columns = [
         ("Kernel", Align::Left),
-        ("Count", Align::Right),
+        ("Calls", Align::Right),
         ("Time", Align::Right),
         ("Share", Align::Right),
         ("Tensor", Align::Left),
@@ -67,7 +67,7 @@ fn push_kernel_list(text: &mut String, device: &DeviceUse, layout: DeviceLayout)
             let occupancy = row.occupancy.map(|share| format!("{:.0} %", 100.0 * share));
             vec![
                 cut(&visible(&short_kernel(&row.name)), name_width(layout.width)),
-                row.count.to_string(),
+                row.calls.to_string(),
                 short_time(row.time),
                 percent(row.time, device.whole.kernels),
                 if row.uses_tensor_cores { "yes" } else { "" }.into(),
