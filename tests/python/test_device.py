@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import mindprof
@@ -57,7 +58,9 @@ DIFFERENT = {
 
 
 def only_device(path: Path) -> DeviceUse:
-    (device,) = mindprof.load(path).device().devices
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mindprof.RepairWarning)
+        (device,) = mindprof.load(path).device().devices
     return device
 
 

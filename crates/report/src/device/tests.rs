@@ -75,7 +75,7 @@ busy                500 us   50 %     500 us   50 %
     exposed         100 us   10 %     100 us   10 %
     with compute    100 us   10 %     100 us   10 %
 idle                500 us   50 %     500 us   50 %
-  CPU late         290 us   29 %     290 us   29 %
+  CPU late          290 us   29 %     290 us   29 %
   launch           20.0 us    2 %    20.0 us    2 %
   end of work       190 us   19 %     190 us   19 %
 
@@ -85,9 +85,9 @@ Launches: 3, delay p50 5.00 us, p90 85.0 us, p99 85.0 us; 1 over 50 us, 0 over
 100 us
 
 Stream  Works    Work  CPU wait  Kernel wait  Other gap  Queue  Mean
-------  -----  ------  ---------  -----------  ---------  -----  ----
-     7      2  400 us     300 us      0.00 us    0.00 us      1   0.0
-    20      1  200 us    0.00 us      0.00 us    0.00 us      1   1.0
+------  -----  ------  --------  -----------  ---------  -----  ----
+     7      2  400 us    300 us      0.00 us    0.00 us      1   0.0
+    20      1  200 us   0.00 us      0.00 us    0.00 us      1   1.0
 
 Kernel              Calls    Time  Share  Tensor  Occupancy  FLOP/s
 ------------------  -----  ------  -----  ------  ---------  ------
@@ -97,8 +97,8 @@ Operations are counted for 0 % of the kernel time. Not counted: unknown
 operators 100 %. The limits of this device are not known
 
 Step     Time  Busy  CPU late  launch  end of work
-----  -------  ----  ---------  ------  -----------
-   0  1.00 ms  50 %       29 %     2 %         19 %
+----  -------  ----  --------  ------  -----------
+   0  1.00 ms  50 %      29 %     2 %         19 %
 "
     );
 }
