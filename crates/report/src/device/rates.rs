@@ -11,8 +11,9 @@ use crate::visible::visible;
 /// The width of the other columns of the widest table of rates.
 const NUMBERS: usize = 50;
 
-/// The number of operators that are named as not counted.
+/// The number of operators that are named as not counted, and the longest name.
 const NAMED: usize = 5;
+const LONGEST_NAME: usize = 50;
 
 pub(super) fn push_rates(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
     let kernels = device.whole.kernels;
@@ -91,7 +92,8 @@ fn push_not_counted(text: &mut String, device: &DeviceUse, layout: DeviceLayout)
     let named: Vec<String> = (device.not_counted.iter().take(NAMED))
         .map(|row| {
             let name = row.operator.as_deref().unwrap_or("unknown operators");
-            format!("{} {:.0} %", visible(name), 100.0 * row.share)
+            let name = cut(&visible(name), Some(LONGEST_NAME));
+            format!("{name} {:.0} %", 100.0 * row.share)
         })
         .collect();
     if !named.is_empty() {
