@@ -179,7 +179,7 @@ fn push_launches(text: &mut String, launches: &LaunchDelays, width: Option<usize
         )
     };
     if launches.launches > 0 && launches.unknown > 0 {
-        line.push_str(&format!("; {} more are not recorded", launches.unknown));
+        line = format!("{line}; {} more are not recorded", launches.unknown);
     }
     push_wrapped(text, &line, width);
 }

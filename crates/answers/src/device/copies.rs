@@ -8,7 +8,7 @@ use super::work::WorkItem;
 use crate::questions::micros;
 use crate::step_split::StepClass;
 
-/// The direction of a copy, as CUDA and ROCm name it.
+/// The direction of a copy, as the name of the copy tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyDirection {

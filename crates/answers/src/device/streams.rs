@@ -160,7 +160,7 @@ fn queue_length(
 ) -> Option<QueueLength> {
     launches.sort_unstable();
     let first = (*launches.first()?).min(*starts.first()?);
-    let (mut launched, mut started) = (0, 0);
+    let (mut queued, mut started) = (0, 0);
     let mut queue = QueueLength {
         launches: launches.len() as u64,
         ..QueueLength::default()
@@ -168,13 +168,13 @@ fn queue_length(
     let (mut weighted, mut at_changes) = (0.0, 0.0);
     let mut now = first;
     while started < starts.len() {
-        let is_launch = (launches.get(launched)).is_some_and(|&launch| launch <= starts[started]);
+        let is_launch = (launches.get(queued)).is_some_and(|&launch| launch <= starts[started]);
         let time = if is_launch {
-            launches[launched]
+            launches[queued]
         } else {
             starts[started]
         };
-        let length = launched as i64 - started as i64;
+        let length = queued as i64 - started as i64;
         let held = time.saturating_sub(now);
         weighted += length.max(0) as f64 * held.0 as f64;
         if length >= FULL_QUEUE {
@@ -183,11 +183,11 @@ fn queue_length(
         visit(now, time, length.max(0) as u64);
         now = time;
         if is_launch {
-            launched += 1;
+            queued += 1;
         } else {
             started += 1;
         }
-        let length = launched as i64 - started as i64;
+        let length = queued as i64 - started as i64;
         at_changes += length as f64;
         queue.max = queue.max.max(length.max(0) as u64);
     }

@@ -236,10 +236,7 @@ fn a_queue_grows_with_launches_and_shrinks_with_starts() {
     assert_eq!((queue.launches, queue.max), (3, 2));
     let area = 10.0 + 2.0 * 5.0 + 5.0 + 2.0 * 20.0 + 20.0;
     assert_share(Some(queue.mean), area / 60.0);
-    assert_share(
-        Some(queue.mean_at_changes),
-        (1 + 2 + 1 + 2 + 1) as f64 / 6.0,
-    );
+    assert_share(Some(queue.mean_at_changes), 7.0 / 6.0);
     assert_eq!(queue.full, Nanos::ZERO);
     let delays = device.devices[0].whole.launches;
     assert_eq!((delays.launches, delays.over_50_us), (3, 0));
@@ -308,6 +305,17 @@ fn work_from_before_delays_the_first_step() {
     let device = drawing.device();
     let step = device.steps[0].step;
     assert_eq!((micros(step.start), micros(step.end())), (50, 100));
+}
+
+// step        |--3--|             0..50: it launches nothing
+// stream               |---|      60..90: launched elsewhere
+#[test]
+fn work_from_after_does_not_delay_a_step_without_work() {
+    let mut drawing = Drawing::new();
+    drawing.step(3, (0, 50));
+    drawing.work((0, 7), "gemm", (60, 90));
+    let step = drawing.device().steps[0].step;
+    assert_eq!((micros(step.start), micros(step.end())), (0, 50));
 }
 
 // gemm   |--------|             0..40     0.5 blocks per SM, 20 % occupancy

@@ -6,7 +6,7 @@
 
 use mindprof_model::Nanos;
 
-use super::work::{DeviceWork, Launch, WorkItem};
+use super::work::{DeviceWork, Launch};
 use crate::steps::Step;
 
 /// Returns the steps of the devices.
@@ -20,30 +20,29 @@ pub(crate) fn device_steps(steps: &[Step], devices: &[DeviceWork]) -> Vec<Step> 
     let mut order: Vec<Step> = steps.to_vec();
     order.sort_by_key(|step| (step.start, step.end()));
     let mut ends: Vec<Nanos> = order.iter().map(Step::end).collect();
-    let works = || devices.iter().flat_map(|device| &device.items);
     let step_of = |launch: Launch| {
         let next = order.partition_point(|step| step.start <= launch.start);
         let step = next.checked_sub(1)?;
         (launch.start < order[step].end()).then_some(step)
     };
-    // The start of the first work of the first step.
-    let mut first = Nanos(u64::MAX);
-    for work in works() {
+    // The start of the first work of the first step, and the ends of works outside of all steps.
+    let mut first: Option<Nanos> = None;
+    let mut outside = Vec::new();
+    for work in devices.iter().flat_map(|device| &device.items) {
         let Some(step) = work.launch.and_then(step_of) else {
+            outside.push(work.end);
             continue;
         };
         ends[step] = ends[step].max(work.end);
         if step == 0 {
-            first = first.min(work.start);
+            first = Some(first.map_or(work.start, |first| first.min(work.start)));
         }
     }
     // Work from before the steps delays the first one.
-    let is_before = |work: &&WorkItem| work.launch.and_then(step_of).is_none();
-    let earlier = works().filter(is_before).map(|work| work.end);
-    let mut before = earlier
-        .filter(|end| *end <= first)
-        .max()
-        .unwrap_or_default();
+    let earlier = outside
+        .into_iter()
+        .filter(|end| first.is_some_and(|first| *end <= first));
+    let mut before = earlier.max().unwrap_or_default();
     for (step, end) in order.iter_mut().zip(ends) {
         let start = step.start.max(before);
         before = end.max(start);
