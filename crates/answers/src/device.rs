@@ -5,6 +5,7 @@
 //! same correlation ids. `mindprof_report` puts the answer into words.
 
 mod arguments;
+mod by_correlation;
 mod cards;
 mod copies;
 mod counts;

@@ -139,9 +139,13 @@ impl Rates {
     }
 }
 
+/// The position of no call.
+const NO_CALL: u32 = u32::MAX;
+
 /// The kernels of one call of a counted operator.
 #[derive(Clone, Copy, Debug)]
 struct Call {
+    operator: EventId,
     count: OperatorCount,
     kernels: u32,
     time: Nanos,
@@ -171,9 +175,11 @@ struct Sums<'a> {
     counts: OperatorCounts<'a>,
     uses_tensor_cores: Vec<bool>,
     multiplies: Vec<bool>,
-    calls: FxHashMap<EventId, Call>,
-    /// By kernel in the order of items, the call that it is counted for.
-    counted_for: Vec<Option<EventId>>,
+    /// The calls of counted operators, and by event the position of its call or [`NO_CALL`].
+    calls: Vec<Call>,
+    call_of: Vec<u32>,
+    /// By kernel in the order of items, the position of the call that it is counted for.
+    counted_for: Vec<u32>,
     not_counted: FxHashMap<Option<StringId>, (u64, Nanos)>,
     matmul: FxHashMap<Option<DType>, (Nanos, Nanos)>,
     time: Nanos,
@@ -187,7 +193,8 @@ impl<'a> Sums<'a> {
             counts: OperatorCounts::new(analysis),
             uses_tensor_cores: strings.iter().map(uses_tensor_cores).collect(),
             multiplies: strings.iter().map(multiplies_matrices).collect(),
-            calls: FxHashMap::default(),
+            calls: Vec::new(),
+            call_of: vec![NO_CALL; analysis.profile().events().len()],
             counted_for: Vec::new(),
             not_counted: FxHashMap::default(),
             matmul: FxHashMap::default(),
@@ -216,22 +223,27 @@ impl<'a> Sums<'a> {
             }
         }
         let counted = self.counts.operator_of(item.id);
-        self.counted_for.push(counted.map(|(call, _)| call));
         let mut flops = 0;
-        if let Some((call, count)) = counted {
-            let call = self.calls.entry(call).or_insert_with(|| {
+        if let Some((operator, count)) = counted {
+            let position = &mut self.call_of[operator.index()];
+            if *position == NO_CALL {
+                *position = self.calls.len() as u32;
                 flops = count.flops;
-                Call {
+                self.calls.push(Call {
+                    operator,
                     count,
                     kernels: 0,
                     time: Nanos::ZERO,
                     uses_tensor_cores: false,
-                }
-            });
+                });
+            }
+            self.counted_for.push(*position);
+            let call = &mut self.calls[*position as usize];
             call.kernels += 1;
             call.time = call.time + time;
             call.uses_tensor_cores |= uses_tensor_cores;
         } else {
+            self.counted_for.push(NO_CALL);
             let name = owner.map(|owner| owner.name);
             let (kernels, sum) = self.not_counted.entry(name).or_default();
             *kernels += 1;
@@ -285,9 +297,9 @@ impl<'a> Sums<'a> {
         }
         let profile = self.analysis.profile();
         let mut rows: FxHashMap<(StringId, DType, MathUnits), Row> = FxHashMap::default();
-        for (&id, call) in &self.calls {
+        for call in &self.calls {
             let key = (
-                profile.event(id).name,
+                profile.event(call.operator).name,
                 call.count.dtype,
                 units(call.uses_tensor_cores),
             );
@@ -329,7 +341,7 @@ impl<'a> Sums<'a> {
         for (item, call) in kernels.zip(&self.counted_for) {
             let sum = sums.entry(profile.event(item.id).name).or_default();
             sum.add(item);
-            let call = call.and_then(|call| self.calls.get(&call));
+            let call = self.calls.get(*call as usize);
             if let Some(call) = call.filter(|call| call.kernels == 1) {
                 sum.add_counts(call.count);
             }

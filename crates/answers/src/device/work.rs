@@ -8,6 +8,7 @@ use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arguments::{ArgumentsWalk, WorkArguments};
+use super::by_correlation::ByCorrelation;
 use crate::step_split::{StepClass, device_class};
 
 /// One kernel, copy or fill.
@@ -88,16 +89,16 @@ struct Works {
     classes: Vec<StepClass>,
     devices: Vec<DeviceWork>,
     positions: FxHashMap<DeviceKey, usize>,
-    /// By correlation id, the work that has it.
-    launched: FxHashMap<u32, Launched>,
+    /// The works with a correlation id, and the ids.
+    launched: Vec<Launched>,
+    correlations: Vec<u32>,
 }
 
-/// The work that one call launched: the first item, and how many more.
+/// A work that a call launched.
 #[derive(Clone, Copy, Debug)]
 struct Launched {
-    device: usize,
-    item: usize,
-    is_only: bool,
+    device: u32,
+    item: u32,
 }
 
 impl Works {
@@ -106,7 +107,8 @@ impl Works {
             classes: profile.strings().iter().map(device_class).collect(),
             devices: Vec::new(),
             positions: FxHashMap::default(),
-            launched: FxHashMap::default(),
+            launched: Vec::new(),
+            correlations: Vec::new(),
         }
     }
 
@@ -129,15 +131,11 @@ impl Works {
         let items = &mut devices[device].items;
         let correlation = profile.links(id).map_or(0, |links| links.correlation);
         if correlation != 0 {
-            let item = items.len();
-            self.launched
-                .entry(correlation)
-                .and_modify(|launched| launched.is_only = false)
-                .or_insert(Launched {
-                    device,
-                    item,
-                    is_only: true,
-                });
+            self.correlations.push(correlation);
+            self.launched.push(Launched {
+                device: device as u32,
+                item: items.len() as u32,
+            });
         }
         items.push(WorkItem {
             id,
@@ -153,8 +151,9 @@ impl Works {
     fn find_launches(&mut self, profile: &Profile) {
         let kinds: Vec<CallKind> = profile.strings().iter().map(CallKind::of).collect();
         let mut calls = Calls::default();
-        // The launches of calls with several works, such as that of a graph.
-        let mut shared: FxHashMap<u32, Launch> = FxHashMap::default();
+        let table = ByCorrelation::build(&self.correlations);
+        // By work with a correlation id, the launch of the first work with the same one.
+        let mut launches: Vec<Option<Launch>> = vec![None; self.launched.len()];
         for (index, event) in profile.events().iter().enumerate() {
             let is_call = event.category == Category::Runtime;
             if !is_call || profile.threads()[event.thread.index()].device != DeviceKind::Cpu {
@@ -163,27 +162,26 @@ impl Works {
             let origin = profile.origin(event.thread);
             let links = profile.links(EventId::from_index(index));
             let correlation = links.map_or(0, |links| links.correlation);
-            let Some(launched) = self.launched.get(&correlation) else {
-                calls.note(kinds[event.name.index()], origin, event);
-                continue;
-            };
-            let item = &mut self.devices[launched.device].items[launched.item];
-            if item.launch.is_some() {
-                continue;
-            }
-            let launch = calls.launch(origin, event, item);
-            item.launch = Some(launch);
-            if !launched.is_only {
-                shared.insert(correlation, launch);
+            match table.get(correlation) {
+                None => calls.note(kinds[event.name.index()], origin, event),
+                Some(first) if launches[first].is_none() => {
+                    let item = self.item(first);
+                    launches[first] = Some(calls.launch(origin, event, item));
+                }
+                Some(_) => {}
             }
         }
-        if shared.is_empty() {
-            return;
+        // All works of a call have its launch, such as those of a graph.
+        for (position, &correlation) in self.correlations.iter().enumerate() {
+            let launch = table.get(correlation).and_then(|first| launches[first]);
+            let Launched { device, item } = self.launched[position];
+            self.devices[device as usize].items[item as usize].launch = launch;
         }
-        for item in self.devices.iter_mut().flat_map(|device| &mut device.items) {
-            let correlation = profile.links(item.id).map_or(0, |links| links.correlation);
-            item.launch = item.launch.or_else(|| shared.get(&correlation).copied());
-        }
+    }
+
+    fn item(&self, position: usize) -> &WorkItem {
+        let Launched { device, item } = self.launched[position];
+        &self.devices[device as usize].items[item as usize]
     }
 }
 
