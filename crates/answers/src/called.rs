@@ -152,6 +152,13 @@ impl CalledSums {
         *sum = *sum + time;
     }
 
+    /// Scales all times.
+    pub(crate) fn scale(&mut self, factor: f64) {
+        for time in self.by_number.values_mut() {
+            *time = Nanos((time.0 as f64 * factor).round() as u64);
+        }
+    }
+
     /// Returns the largest part of a caller's time, unless its own Python code is larger.
     pub(crate) fn mostly(&self, names: &CalledNames<'_>, own: Nanos) -> Option<Called> {
         let called: u64 = self.by_number.values().map(|time| time.0).sum();

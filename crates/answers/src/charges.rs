@@ -12,6 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::questions::micros;
+use crate::replay::{CostName, RecorderCost};
 use crate::sampling::Sampling;
 use crate::work::Work;
 
@@ -64,6 +65,9 @@ pub(crate) struct Node {
     pub(crate) calls: u64,
     /// The cost of the events that were called from exactly this stack.
     pub(crate) own: Cost,
+    /// The time that recording these events took. It is part of their time, or of the time between
+    /// them.
+    pub(crate) recording: Nanos,
 }
 
 /// The costs of a profile by stack. Node zero is the empty stack, and callers precede callees.
@@ -110,6 +114,8 @@ impl AllCharges {
         let mut flops = Flops::new(profile.strings());
         let main = main_thread(profile);
         let context = Context::build(analysis, work, main);
+        let recorder = RecorderCost::of_own(analysis);
+        let names: Vec<CostName> = profile.strings().iter().map(CostName::of).collect();
         let profilers = Profilers::build(profile, work.side_ranges().is_some());
         let is_of_main: Vec<bool> = (0..profile.threads().len())
             .map(|index| is_same_process(profile, main, ThreadId::from_index(index)))
@@ -161,6 +167,7 @@ impl AllCharges {
                         frame: event.name,
                         calls: 0,
                         own: Cost::default(),
+                        recording: Nanos::ZERO,
                     });
                 }
                 charges.nodes[node].calls += 1;
@@ -179,7 +186,10 @@ impl AllCharges {
                 }
                 stack.index()
             };
-            charges.nodes[node].own.add(cost);
+            let name = names[event.name.index()];
+            let node = &mut charges.nodes[node];
+            node.own.add(cost);
+            node.recording = node.recording + recorder.per_event(event.category, name);
         }
         all
     }
@@ -277,13 +287,7 @@ struct Profilers {
 
 impl Profilers {
     fn build(profile: &Profile, is_run: bool) -> Self {
-        let is_switch = |frame: &str| {
-            Place::parse(frame).is_some_and(|place| {
-                (is_run && is_workers_end(frame))
-                    || SWITCHES.contains(&place.function)
-                        && PROFILERS.iter().any(|file| place.file.contains(file))
-            })
-        };
+        let is_switch = |frame: &str| (is_run && is_workers_end(frame)) || switches_profiler(frame);
         let is_frame: Vec<bool> = profile.strings().iter().map(is_switch).collect();
         let mut is_stack = vec![false];
         for (caller, frame) in profile.stacks().nodes() {
@@ -295,6 +299,13 @@ impl Profilers {
     fn is_inside(&self, stack: StackId) -> bool {
         self.is_stack[stack.index()]
     }
+}
+
+/// Returns whether a frame is a function by which a program starts, stops or steps a profiler.
+pub(crate) fn switches_profiler(frame: &str) -> bool {
+    Place::parse(frame).is_some_and(|place| {
+        SWITCHES.contains(&place.function) && PROFILERS.iter().any(|file| place.file.contains(file))
+    })
 }
 
 /// Returns whether a frame waits for the end of data loader workers. In a run, they write what they
@@ -311,6 +322,7 @@ fn nodes(profile: &Profile) -> Vec<Node> {
         frame,
         calls: 0,
         own: Cost::default(),
+        recording: Nanos::ZERO,
     };
     let root = node((StackId::NONE, StringId::from_raw(0)));
     let stacks = profile.stacks().nodes().map(node);

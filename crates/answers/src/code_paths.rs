@@ -60,9 +60,13 @@ pub struct CodePath {
 /// Those with one caller come by decreasing total time.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct CodePaths {
-    /// The time of all events, those outside of the user's code included.
+    /// The time of all events without the profiler's own cost, those outside of the user's code
+    /// included.
     #[serde(rename = "total_us", serialize_with = "micros")]
     pub total: Nanos,
+    /// The profiler's own cost, which is in none of the times.
+    #[serde(rename = "recording_us", serialize_with = "micros")]
+    pub recording: Nanos,
     /// The paths.
     pub paths: Vec<CodePath>,
     /// By node of the charges, the position of the path that it belongs to.
@@ -106,6 +110,8 @@ struct PathSum<'a> {
     definition: u32,
     is_forward: bool,
     own: Nanos,
+    /// The part of the own time that recording took.
+    recording: Nanos,
     total: Nanos,
     model: Nanos,
     backward: Nanos,
@@ -126,6 +132,28 @@ struct PathTree<'a> {
     names: CalledNames<'a>,
     blamed: Vec<Blamed>,
     is_sampled: bool,
+}
+
+impl PathSum<'_> {
+    /// At least this part of the own time is the program's, whatever recording is said to cost.
+    const LEAST_OWN: f64 = 0.1;
+
+    /// Takes the time that recording took out of the own time and its parts.
+    fn leave_out_recording(&mut self) {
+        let most = Nanos((self.own.0 as f64 * (1.0 - Self::LEAST_OWN)) as u64);
+        self.recording = self.recording.min(most);
+        let left = self.own.saturating_sub(self.recording).0 as f64 / self.own.0.max(1) as f64;
+        let parts = [
+            &mut self.own,
+            &mut self.model,
+            &mut self.backward,
+            &mut self.operators,
+        ];
+        for part in parts {
+            *part = Nanos((part.0 as f64 * left).round() as u64);
+        }
+        self.called.scale(left);
+    }
 }
 
 /// The path that a node of the charges belongs to, and how the path leads to the node.
@@ -168,6 +196,7 @@ impl<'a> PathTree<'a> {
             definition,
             is_forward: false,
             own: Nanos::ZERO,
+            recording: Nanos::ZERO,
             total: Nanos::ZERO,
             model: Nanos::ZERO,
             backward: Nanos::ZERO,
@@ -247,6 +276,7 @@ impl<'a> PathTree<'a> {
             let sum = &mut self.sums[blamed.path];
             let own = node.own.time();
             sum.own = sum.own + own;
+            sum.recording = sum.recording + node.recording;
             sum.backward = sum.backward + node.own.backward;
             sum.called.charge(blamed.way, node.own);
             sum.model = sum.model + blamed.way.model_time(node.own);
@@ -272,6 +302,9 @@ impl<'a> PathTree<'a> {
                     sum.model = sum.model + work.time;
                 }
             }
+        }
+        for sum in &mut self.sums {
+            sum.leave_out_recording();
         }
         for index in (0..self.sums.len()).rev() {
             let total = self.sums[index].total + self.sums[index].own;
@@ -321,6 +354,7 @@ impl<'a> PathTree<'a> {
         }
         CodePaths {
             total: self.sums[OUTSIDE].total,
+            recording: Nanos(self.sums.iter().map(|sum| sum.recording.0).sum()),
             paths,
             path_of_node: (self.blamed.iter())
                 .map(|blamed| positions[blamed.path])

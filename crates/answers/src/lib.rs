@@ -21,13 +21,16 @@
 //! assert_eq!(rows.averages.self_cpu_total().0, 40);
 //! ```
 
+mod advice;
 mod called;
 mod charges;
 mod code_paths;
 mod completeness;
+mod critical_path;
 mod culprit;
 mod device;
 mod diff;
+mod explanation;
 mod functions;
 mod input_dtypes;
 mod labels;
@@ -37,6 +40,7 @@ mod modules;
 mod own_code;
 mod pictures;
 mod questions;
+mod replay;
 mod run;
 mod sampling;
 mod screen;
@@ -51,12 +55,17 @@ mod time_selection;
 mod top_operators;
 mod verdict;
 mod waits;
+mod what_if;
 mod work;
 
+pub use advice::{Advice, Confidence, Finding, Overhead, RULES, Rule, Unknown};
 pub use called::Called;
 pub use charges::Cost;
 pub use code_paths::{CodePath, CodePaths};
 pub use completeness::{Completeness, EventKind, Extra, KindLoss};
+pub use critical_path::{
+    Bound, CriticalPath, PathKind, PathOptions, PathPiece, PathRow, PathSplit, StepPath,
+};
 pub use culprit::Culprit;
 pub use device::{
     Card, ClassTimes, CopyDirection, CopyUse, CpuMemory, Device, DeviceStep, DeviceUse,
@@ -64,6 +73,7 @@ pub use device::{
     NotCounted, OperatorRate, QueueLength, Rate, StreamGaps, StreamUse,
 };
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
+pub use explanation::Explanation;
 pub use functions::{FunctionCost, Functions, LineCost};
 pub use labels::Label;
 pub use last_window::last_window;
@@ -72,6 +82,7 @@ pub use modules::{ModuleCost, ModuleRows, Modules};
 pub use own_code::{OwnCode, SOURCES_KEY, Sources};
 pub use pictures::{CallersOf, Pictures, folded_callers};
 pub use questions::{QUESTIONS, Question, ask};
+pub use replay::{Replay, Replayed, Timing, WhatIf};
 pub use run::{RunMarks, RunReport, RunSteps};
 pub use sampling::Sampling;
 pub use screen::{Compiled, Elsewhere, Screen, ScreenFacts, StepOperators};
@@ -86,4 +97,5 @@ pub use time_selection::{NotSelected, TimeSelection};
 pub use top_operators::{CodePlace, TopOperator, TopOperators, WideFloats};
 pub use verdict::{Doubt, FailOn, Grown, Incomplete, Limit, Refusal, Verdict};
 pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
+pub use what_if::{Changes, Matched, MatchedName, NotChanged, Prediction, ReplayedTimes};
 pub use work::{ImportTime, LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};

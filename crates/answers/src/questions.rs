@@ -7,6 +7,7 @@ use mindprof_analyze::{Analysis, microseconds};
 use mindprof_model::Nanos;
 use serde::{Serialize, Serializer};
 
+use crate::advice::Advice;
 use crate::device::Device;
 use crate::own_code::OwnCode;
 use crate::step_times::StepTimes;
@@ -22,7 +23,14 @@ pub struct Question {
 }
 
 /// Every question.
-pub const QUESTIONS: [Question; 4] = [
+pub const QUESTIONS: [Question; 5] = [
+    Question {
+        name: "advice",
+        answer: |analysis, _| {
+            let own = OwnCode::of(analysis.profile().metadata(), &[]);
+            Advice::build(analysis, &own).json()
+        },
+    },
     Question {
         name: "device",
         answer: |analysis, _| json(&Device::build(analysis)),

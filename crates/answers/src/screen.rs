@@ -8,11 +8,13 @@ use mindprof_model::{Category, LossCause, Nanos};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::advice::Advice;
 use crate::charges::AllCharges;
 use crate::code_paths::CodePaths;
 use crate::memory_growth::MemoryGrowth;
 use crate::own_code::OwnCode;
 use crate::questions::micros;
+use crate::replay::{CostName, RecorderCost};
 use crate::run::RunReport;
 use crate::sampling::Sampling;
 use crate::source_files::SourceFiles;
@@ -112,6 +114,8 @@ pub struct Screen {
     pub has_device: bool,
     /// How stacks were sampled, or `None` if every call was recorded.
     pub sampling: Option<Sampling>,
+    /// Why the steps are slow, and what mending that would save.
+    pub advice: Advice,
 }
 
 impl Screen {
@@ -132,7 +136,7 @@ impl Screen {
             elsewhere: is_waiting
                 .then(|| CodePaths::build(analysis, &charges.others, &own, &facts.sources))
                 .and_then(|paths| elsewhere(&paths)),
-            operators: top.operators,
+            operators: unrecorded(analysis, top.operators),
             wide: top.wide,
             growth: MemoryGrowth::find(analysis, &own, &known, None),
             lost: profile.loss().count(LossCause::Budget),
@@ -141,6 +145,7 @@ impl Screen {
                 .iter()
                 .any(|event| event.category == Category::Kernel),
             sampling: Sampling::read(profile.metadata()),
+            advice: Advice::build(analysis, &own),
             report: report.clone(),
             steps,
             facts,
@@ -184,6 +189,8 @@ impl Screen {
             "functions": self.paths,
             "culprit": self.paths.culprit(),
             "culprit_operators_per_step": self.step_operators,
+            "advice": self.advice,
+            "profiler_us": microseconds(self.paths.recording),
             "elsewhere": self.elsewhere,
             "operators": self.operators,
             "float64": self.wide,
@@ -232,6 +239,22 @@ fn step_operators(
         median: counts[(counts.len() - 1) / 2],
         most: *counts.last()?,
     })
+}
+
+/// Takes the time that recording took out of the times of operators. About half of it lies inside of
+/// the operators, the rest between them.
+fn unrecorded(analysis: &Analysis, mut operators: Vec<TopOperator>) -> Vec<TopOperator> {
+    let each = RecorderCost::of_own(analysis)
+        .per_event(Category::Operator, CostName::Other)
+        .0
+        / 2;
+    for operator in &mut operators {
+        let time = &mut operator.called.time;
+        let least = Nanos(time.0 / 10);
+        *time = time.saturating_sub(Nanos(each * operator.calls)).max(least);
+    }
+    operators.sort_by_key(|operator| std::cmp::Reverse(operator.called.time));
+    operators
 }
 
 fn elsewhere(paths: &CodePaths) -> Option<Elsewhere> {

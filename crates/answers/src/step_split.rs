@@ -306,7 +306,7 @@ pub(crate) fn device_class(name: &str) -> StepClass {
 
 /// The class that the name of an event implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NameKind {
+pub(crate) enum NameKind {
     Communication,
     Copy,
     Memset,
@@ -339,7 +339,7 @@ const WAITS: [&str; 9] = [
 ];
 
 impl NameKind {
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let begins = |with: &[&str]| with.iter().any(|prefix| name.starts_with(prefix));
         if begins(&COMMUNICATION) || name == "record_param_comms" {
             Self::Communication

@@ -164,7 +164,7 @@ fn no_name(profile: &Profile, name: &str) -> NotSelected {
 }
 
 /// Returns the number of letters to insert, remove or replace to get from one name to the other.
-fn distance(from: &str, to: &str) -> usize {
+pub(crate) fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (done, letter) in from.chars().enumerate() {

@@ -6,10 +6,13 @@ use clap::Subcommand;
 
 use crate::failure::Outcome;
 
+pub(crate) mod advise;
 pub(crate) mod completions;
 pub(crate) mod convert;
+pub(crate) mod critical_path;
 pub(crate) mod device;
 pub(crate) mod diff;
+pub(crate) mod explain;
 pub(crate) mod functions;
 pub(crate) mod info;
 pub(crate) mod man;
@@ -20,11 +23,16 @@ pub(crate) mod stacks;
 pub(crate) mod steps;
 pub(crate) mod table;
 pub(crate) mod verify;
+pub(crate) mod what_if;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Profile an unmodified Python program.
     Run(run::RunArgs),
+    /// Print why the program is slow, what mending it would save, and what to try.
+    Advise(advise::AdviseArgs),
+    /// Explain a trace in one page of Markdown.
+    Explain(explain::ExplainArgs),
     /// Print a table of operators and their times.
     Table(table::TableArgs),
     /// Print your own functions and their times.
@@ -37,6 +45,10 @@ pub(crate) enum Command {
     Steps(steps::StepsArgs),
     /// Print how devices were used, and why they were idle.
     Device(device::DeviceArgs),
+    /// Print what determines the time of a step, and what would save most.
+    CriticalPath(critical_path::CriticalPathArgs),
+    /// Print how long a step would take if some of its work were faster.
+    WhatIf(what_if::WhatIfArgs),
     /// Print time by call stack, or draw a flame graph.
     Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
@@ -62,12 +74,16 @@ impl Command {
     pub(crate) fn run(&self) -> anyhow::Result<Outcome> {
         match self {
             Self::Run(args) => run::run(args),
+            Self::Advise(args) => advise::run(args),
+            Self::Explain(args) => explain::run(args),
             Self::Table(args) => table::run(args),
             Self::Functions(args) => functions::run(args),
             Self::Lines(args) => functions::run_lines(args),
             Self::Modules(args) => functions::run_modules(args),
             Self::Steps(args) => steps::run(args),
             Self::Device(args) => device::run(args),
+            Self::CriticalPath(args) => critical_path::run(args),
+            Self::WhatIf(args) => what_if::run(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
             Self::Info(args) => info::run(args),
@@ -83,15 +99,18 @@ impl Command {
     /// Returns the exit code for a failure of the command.
     pub(crate) fn failure_code(&self) -> u8 {
         match self {
-            // These two report a finding with code 1, so a failure needs another.
-            Self::Verify(_) | Self::Diff(_) => 2,
+            // These report a finding with code 1, so a failure needs another.
+            Self::Verify(_) | Self::Diff(_) | Self::Advise(_) => 2,
             Self::Run(_)
             | Self::Table(_)
+            | Self::Explain(_)
             | Self::Functions(_)
             | Self::Lines(_)
             | Self::Modules(_)
             | Self::Steps(_)
             | Self::Device(_)
+            | Self::CriticalPath(_)
+            | Self::WhatIf(_)
             | Self::Stacks(_)
             | Self::Memory(_)
             | Self::Info(_)

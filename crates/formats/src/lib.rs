@@ -6,6 +6,7 @@
 
 mod arrow;
 mod columns;
+mod critical_path;
 mod csv;
 mod diff;
 mod error;
@@ -28,6 +29,7 @@ pub use columns::{
     Column, Values, average_columns, event_columns, external_id, int_list_values, text_list_values,
     text_values,
 };
+pub use critical_path::write_critical_path;
 pub use diff::{change_state, diff_json, measure_name};
 pub use error::{Error, Result};
 pub use folded::{

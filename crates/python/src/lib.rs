@@ -43,6 +43,7 @@ mod range;
 mod raw_results;
 mod record_function;
 mod replacement;
+mod replays;
 mod run_report;
 mod runtime;
 mod sampled_stacks;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::GroupBy;
+use mindprof_answers::Changes;
 use mindprof_record::Capture;
+use mindprof_report::told;
 use mindprof_trace::read_trace_file;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -17,6 +19,7 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::held_tensors::Holders;
 use crate::py_cache::classes;
+use crate::replays::{PathQuestion, what_if};
 
 /// One profile with its analysis, which is computed by the first call that needs it.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -103,6 +106,14 @@ impl Profile {
         found.ok_or_else(|| PyValueError::new_err(format!("unknown question {question:?}")))
     }
 
+    /// Answers a question about the profile as text.
+    #[pyo3(signature = (question, width = None))]
+    fn told(&self, py: Python<'_>, question: &str, width: Option<usize>) -> PyResult<String> {
+        let found =
+            py.enter(|| Ok::<_, Error>(told(&self.analyzed().analysis, question, width)))?;
+        found.ok_or_else(|| PyValueError::new_err(format!("unknown question {question:?}")))
+    }
+
     /// Returns the cost of the user's `functions`, `lines` or `modules` as JSON and as text.
     #[pyo3(signature = (what, *, mine = Vec::new(), file = None, instances = false, width = None))]
     fn code_costs(
@@ -122,6 +133,49 @@ impl Profile {
         };
         let found = py.enter(|| Ok::<_, Error>(asked.answer(self.analyzed(), what)))?;
         found.ok_or_else(|| PyValueError::new_err(format!("unknown question {what:?}")))
+    }
+
+    /// Returns the critical path as JSON and as text, and writes a trace with it to `out`.
+    #[pyo3(signature = (*, mine = Vec::new(), limit = 10, recorded = false, out = None, width = None))]
+    fn critical_path(
+        &self,
+        py: Python<'_>,
+        mine: Vec<String>,
+        limit: usize,
+        recorded: bool,
+        out: Option<PathBuf>,
+        width: Option<usize>,
+    ) -> PyResult<(String, String)> {
+        let asked = PathQuestion {
+            mine,
+            limit,
+            recorded,
+            width,
+        };
+        py.enter(|| asked.answer(self.analyzed(), out.as_deref()))
+    }
+
+    /// Returns how long steps would take with changes, as JSON and as text. `scales` are names with
+    /// factors; `without` lists what is dropped: `synchronization`, `data_loading`, `copies` or
+    /// `launches`.
+    #[pyo3(signature = (scales, *, without = Vec::new(), width = None))]
+    fn what_if(
+        &self,
+        py: Python<'_>,
+        scales: Vec<(String, f64)>,
+        without: Vec<String>,
+        width: Option<usize>,
+    ) -> PyResult<(String, String)> {
+        let is_without = |what: &str| without.iter().any(|name| name == what);
+        let changes = Changes {
+            scales,
+            no_synchronization: is_without("synchronization"),
+            overlap_copies: is_without("copies"),
+            no_data_loading: is_without("data_loading"),
+            cuda_graphs: is_without("launches"),
+        };
+        let found = py.enter(|| Ok::<_, Error>(what_if(self.analyzed(), &changes, width)))?;
+        found.map_err(PyValueError::new_err)
     }
 
     /// Returns the start of the recording, in nanoseconds since the Unix epoch.

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_answers::SOURCES_KEY;
-use mindprof_model::{HostTotals, LossCause, Metadata, Part, WholeRun};
+use mindprof_model::{HostTotals, LossCause, Metadata, Part, RecordedStacks, Recorder, WholeRun};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
 use mindprof_record::{Calls, Capture, Keep, Options, Session as Window, ThreadKey};
 use mindprof_trace::{ReadOptions, read_trace_from};
@@ -157,6 +157,16 @@ impl Session {
             },
             depth: options.stack_depth,
         };
+        Recorder {
+            inputs: options.records_inputs,
+            memory: options.profile_memory,
+            stacks: match wanted.calls {
+                Calls::Sampled => RecordedStacks::Sampled,
+                Calls::All | Calls::Modules => RecordedStacks::Traced,
+                Calls::None => RecordedStacks::None,
+            },
+        }
+        .write(&mut facts);
         let thread = (!options.all_threads).then(ThreadKey::current);
         let options = Options {
             inputs: options.records_inputs,

@@ -28,10 +28,13 @@
 //! # Ok::<(), mindprof_report::Error>(())
 //! ```
 
+mod advice;
 mod annotated;
+mod critical_path;
 mod device;
 mod diff;
 mod error;
+mod explain;
 mod flamegraph;
 mod functions;
 mod grid;
@@ -42,13 +45,18 @@ mod run;
 mod screen;
 mod steps;
 mod table;
+mod told;
 mod verdict;
 mod visible;
+mod what_if;
 
+pub use advice::{AdviceLayout, advice_text};
 pub use annotated::annotated_text;
+pub use critical_path::critical_path_text;
 pub use device::{DeviceLayout, device_text};
 pub use diff::{DiffLayout, diff_text, label_header};
 pub use error::{Error, Result};
+pub use explain::explain_text;
 pub use flamegraph::{FlameGraph, draw_flamegraph, write_flamegraph, write_flamegraph_file};
 pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
@@ -60,5 +68,7 @@ pub use steps::{StepsLayout, steps_text};
 pub use table::{
     NO_EVENTS, TABLE_COLUMNS, TableFacts, TableOptions, events_table, table, table_of_rows,
 };
+pub use told::told;
 pub use verdict::{doubt_text, refusal_hint, refusal_text, verdict_text};
 pub use visible::{visible, visible_lines};
+pub use what_if::{not_changed_text, what_if_text};

@@ -3,12 +3,13 @@
 use std::fmt::Write as _;
 
 use mindprof_answers::{
-    CodePath, CodePaths, CodePlace, Compiled, Culprit, Screen, StepOperators, TopOperator,
+    CodePath, CodePaths, CodePlace, Compiled, Culprit, Finding, Screen, StepOperators, TopOperator,
     WideFloats,
 };
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
+use crate::advice;
 use crate::functions::short_name;
 use crate::grid::{Align, characters, cut, dense_grid, push_wrapped};
 use crate::number::memory_text;
@@ -29,6 +30,10 @@ const FEWER_OPERATORS: usize = 3;
 
 /// The largest number of facts.
 const FACTS: usize = 5;
+
+/// The largest number of findings, and the least share of a step that one has to save.
+const FINDINGS: usize = 3;
+const WORTH: f64 = 0.05;
 
 /// The least share of the time, in percent, that a function, an operator or a fact needs to be
 /// mentioned, the share from which on a fact is the verdict, and the one that is nearly all.
@@ -84,6 +89,9 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
     let facts = facts(screen);
     for fact in facts.iter().take(FACTS) {
         push_wrapped(&mut bottom, fact, Some(WIDTH));
+    }
+    for finding in findings(screen) {
+        push_wrapped(&mut bottom, &finding_text(screen, finding), Some(WIDTH));
     }
     for line in &end.wrote {
         push_wrapped(&mut bottom, line, Some(WIDTH));
@@ -428,11 +436,49 @@ fn facts(screen: &Screen) -> Vec<String> {
             counted(samples, "time")
         ));
     }
+    let recording = screen.paths.recording;
+    let recorded = screen.paths.total + recording;
+    if is_share(recording, recorded, LEAST) {
+        facts.push(format!(
+            "the profiler's own cost, about {} of the time, is in none of these shares",
+            percent(recording, recorded)
+        ));
+    }
     if is_share(report.import_time(), report.recorded, FACT) {
         let imports = imports_text(&report.imports);
         facts.push(format!("imports, in none of these shares: {imports}"));
     }
     facts
+}
+
+/// Returns the findings that are worth a line: what their rules say is not among the facts, and they
+/// save enough.
+fn findings(screen: &Screen) -> Vec<&Finding> {
+    let is_told = |finding: &Finding| match finding.rule.id {
+        "growing-memory" => screen.growth.is_some(),
+        "recompilation" => !screen.facts.compiled.is_empty(),
+        "double-precision" => screen.wide.is_some(),
+        "garbage-collection" => is_share(screen.facts.collections.1, screen.report.rest, LEAST),
+        _ => false,
+    };
+    let findings = screen.advice.findings.iter();
+    findings
+        .filter(|finding| finding.share >= WORTH && !is_told(finding))
+        .take(FINDINGS)
+        .collect()
+}
+
+/// Returns a finding in one sentence: what it saves, what is wrong and where, and what to try.
+fn finding_text(screen: &Screen, finding: &Finding) -> String {
+    let place = finding.place.as_ref().map_or_else(String::new, |place| {
+        format!(", in {}", visible(&named_place(screen, place)))
+    });
+    format!(
+        "to save about {}: {}{place}; {}",
+        advice::share_text(finding.share),
+        finding.rule.cause,
+        finding.remedy
+    )
 }
 
 fn compilations_text(screen: &Screen, compiled: &Compiled) -> String {

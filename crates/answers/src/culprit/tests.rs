@@ -38,6 +38,7 @@ fn culprit(mut paths: Vec<CodePath>) -> (String, Culprit) {
     }
     let total = Nanos(paths.iter().map(|path| path.own.0).sum());
     let paths = CodePaths {
+        recording: Nanos::ZERO,
         total,
         paths,
         path_of_node: Vec::new(),

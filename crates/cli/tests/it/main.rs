@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod advise;
 mod completions;
 mod convert;
+mod critical_path;
 mod device;
 mod devices;
 mod diff;
@@ -23,3 +25,4 @@ mod steps;
 mod table;
 mod traces;
 mod verify;
+mod what_if;

@@ -7,5 +7,7 @@ mod backward;
 #[path = "../../../trace/tests/it/corpus.rs"]
 mod corpus;
 mod goldens;
+mod planted;
+mod replay;
 #[path = "../../../formats/tests/it/torchs_view.rs"]
 mod torchs_view;

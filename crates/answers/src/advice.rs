@@ -1,0 +1,207 @@
+//! Why a training run is slow, what mending it would save, and what to try.
+//!
+//! Each rule looks for one cause ([`rules`]). A replay of the profile without that cause prices it, so
+//! that work which overlaps with other work costs nothing ([`prices`]).
+
+mod facts;
+mod prices;
+mod rule;
+mod rules;
+
+use mindprof_analyze::Analysis;
+use mindprof_model::Nanos;
+use serde::Serialize;
+
+use facts::Facts;
+use rule::Outcome;
+pub use rule::Rule;
+pub use rules::RULES;
+
+use crate::own_code::OwnCode;
+use crate::questions::{json, micros};
+use crate::replay::Replay;
+use crate::top_operators::CodePlace;
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confidence {
+    /// There is only one step, or the condition is one that other causes meet too.
+    Low,
+    /// The condition is clear, but there are few steps.
+    Medium,
+    /// The condition is clear and there are enough steps.
+    High,
+}
+
+/// A cause of slowness, and what mending it would save.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    /// The rule that found it.
+    #[serde(serialize_with = "rule_id")]
+    pub rule: &'static Rule,
+    /// The part of the step time that mending it is likely to save, as a fraction.
+    pub share: f64,
+    /// The least part that it is likely to save.
+    pub low: f64,
+    /// The largest part that it could save.
+    pub high: f64,
+    /// The time that it is likely to save in all steps together.
+    #[serde(rename = "seconds", serialize_with = "seconds")]
+    pub time: Nanos,
+    /// How sure the finding is.
+    pub confidence: Confidence,
+    /// The line of the user's that leads to it.
+    #[serde(flatten, serialize_with = "place_fields")]
+    pub place: Option<CodePlace>,
+    /// The module that most of it happens in.
+    pub module: Option<String>,
+    /// The positions in the profile of the events that show it, the longest first.
+    pub events: Vec<u32>,
+    /// The number of all events that show it.
+    pub count: usize,
+    /// The number of these events in an average step.
+    pub per_step: f64,
+    /// The recorded time of these events.
+    #[serde(rename = "recorded_us", serialize_with = "micros")]
+    pub recorded: Nanos,
+    /// The bytes that are concerned, in each step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The operator, kernel or call that stands out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The change to try.
+    #[serde(rename = "try")]
+    pub remedy: &'static str,
+    /// The ids of other rules that found the same work.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<&'static str>,
+}
+
+/// A rule that could not be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Unknown {
+    /// The id of the rule.
+    pub rule: &'static str,
+    /// The data that the recording lacks, and how to record it.
+    pub missing: &'static str,
+}
+
+/// The advice for a profile.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Advice {
+    /// The findings, the most valuable first.
+    pub findings: Vec<Finding>,
+    /// The ids of the rules that found nothing worth mending.
+    pub clean: Vec<&'static str>,
+    /// The rules that could not be applied.
+    pub unknown: Vec<Unknown>,
+    /// The profiler's own cost.
+    pub overhead: Overhead,
+    /// The number of steps that the advice rests on.
+    pub steps: usize,
+}
+
+/// The profiler's own cost in the steps of a recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Overhead {
+    /// The recorded time of an average step.
+    #[serde(rename = "recorded_us", serialize_with = "micros")]
+    pub recorded: Nanos,
+    /// The time that an average step is estimated to take without a profiler.
+    #[serde(rename = "unrecorded_us", serialize_with = "micros")]
+    pub unrecorded: Nanos,
+}
+
+impl Overhead {
+    /// Returns the part of the recorded time that the profiler took.
+    pub fn share(&self) -> f64 {
+        let cost = self.recorded.saturating_sub(self.unrecorded);
+        cost.0 as f64 / self.recorded.0.max(1) as f64
+    }
+}
+
+/// The largest number of findings.
+const MOST_FINDINGS: usize = 10;
+
+impl Advice {
+    /// Applies all rules to a profile.
+    pub fn build(analysis: &Analysis, own: &OwnCode) -> Self {
+        let Some(replay) = Replay::build(analysis) else {
+            return Self::default();
+        };
+        let facts = Facts::build(analysis, own, &replay);
+        let steps = replay.steps().len();
+        let mut advice = Self {
+            steps,
+            overhead: Overhead {
+                recorded: Nanos(replay.recorded().total().0 / steps as u64),
+                unrecorded: Nanos(facts.base.0 / steps as u64),
+            },
+            ..Self::default()
+        };
+        let mut found = Vec::new();
+        for &rule in RULES {
+            match (rule.check)(&facts) {
+                Outcome::Found(evidence) => found.push((rule, evidence)),
+                Outcome::Clean => advice.clean.push(rule.id),
+                Outcome::Unknown(missing) => advice.unknown.push(Unknown {
+                    rule: rule.id,
+                    missing,
+                }),
+            }
+        }
+        let (findings, cheap) = prices::price(&facts, found);
+        advice.findings = findings;
+        advice.clean.extend(cheap);
+        advice.clean.sort_unstable();
+        advice.findings.truncate(MOST_FINDINGS);
+        advice
+    }
+
+    /// Returns the advice as JSON.
+    pub fn json(&self) -> String {
+        json(self)
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn seconds<S: serde::Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.0 as f64 / 1e9)
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn rule_id<S: serde::Serializer>(rule: &&'static Rule, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(rule.id)
+}
+
+/// Writes the fields of a place, which are null if there is none.
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+fn place_fields<S: serde::Serializer>(
+    place: &Option<CodePlace>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Fields<'a> {
+        function: Option<&'a str>,
+        file: Option<&'a str>,
+        line: Option<u32>,
+    }
+    let place = place.as_ref();
+    let fields = Fields {
+        function: place.map(|place| place.function.as_str()),
+        file: place.map(|place| place.file.as_str()),
+        line: place.map(|place| place.line),
+    };
+    fields.serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! Prices what the rules have found, so that no time is promised twice.
+
+use std::cmp::Reverse;
+
+use mindprof_model::{EventId, Nanos};
+
+use super::facts::Facts;
+use super::rule::{Blame, Evidence, Price, Rule};
+use super::{Confidence, Finding};
+
+/// Findings below this part of the step time are not worth anybody's attention.
+const LEAST_SHARE: f64 = 0.005;
+
+/// A finding whose price shrinks below this part of it once the others are mended is about the same
+/// work as they are.
+const SAME_WORK: f64 = 0.35;
+
+/// The number of steps from which on a finding is sure.
+const SURE_STEPS: usize = 20;
+
+/// The largest number of events that a finding lists.
+const MOST_EVENTS: usize = 20;
+
+/// A cause with its price.
+struct Priced {
+    rule: &'static Rule,
+    evidence: Evidence,
+    /// The part of the step time that mending it alone saves.
+    share: f64,
+    merged: Vec<&'static str>,
+}
+
+/// Prices causes by replays. Returns the findings, the most valuable first, and the ids of the rules
+/// whose causes are not worth mending.
+pub(super) fn price(
+    facts: &Facts<'_>,
+    found: Vec<(&'static Rule, Evidence)>,
+) -> (Vec<Finding>, Vec<&'static str>) {
+    let mut cheap = Vec::new();
+    let mut specific: Vec<Priced> = Vec::new();
+    let mut general: Vec<Priced> = Vec::new();
+    let mut findings: Vec<(f64, Finding)> = Vec::new();
+    for (rule, evidence) in found {
+        let mut priced = Priced {
+            rule,
+            evidence,
+            share: 0.0,
+            merged: Vec::new(),
+        };
+        match rule.price {
+            Price::Unpriced { rank } => findings.push((rank, finding(facts, &priced))),
+            Price::Replay {
+                least, is_general, ..
+            } => {
+                priced.share = facts.saving(facts.base, facts.mended(&[&priced.evidence]));
+                if priced.share < least.max(LEAST_SHARE) {
+                    cheap.push(rule.id);
+                } else if is_general {
+                    general.push(priced);
+                } else {
+                    specific.push(priced);
+                }
+            }
+        }
+    }
+    let by_share = |a: &Priced, b: &Priced| b.share.total_cmp(&a.share);
+    specific.sort_by(by_share);
+    general.sort_by(by_share);
+    let mut accepted: Vec<Priced> = Vec::new();
+    let mut mended = facts.what_if();
+    let mut mended_time = facts.base;
+    for mut priced in specific.into_iter().chain(general) {
+        let Price::Replay {
+            least, is_general, ..
+        } = priced.rule.price
+        else {
+            continue;
+        };
+        let mut further = mended.clone();
+        priced.evidence.mending.apply(&mut further);
+        let further_time = facts.replay.with(&further).total();
+        let left = facts.saving(mended_time, further_time);
+        let is_same = left < SAME_WORK * priced.share || left < least.max(LEAST_SHARE);
+        if is_same && !accepted.is_empty() {
+            let id = priced.rule.id;
+            match same_work(facts, &mut accepted, &priced) {
+                Some(other) => other.merged.push(id),
+                None => cheap.push(id),
+            }
+            continue;
+        }
+        if is_general {
+            priced.share = left;
+        }
+        (mended, mended_time) = (further, further_time);
+        accepted.push(priced);
+    }
+    findings.extend(
+        accepted
+            .iter()
+            .map(|priced| (priced.share, finding(facts, priced))),
+    );
+    findings.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    (
+        findings.into_iter().map(|(_, finding)| finding).collect(),
+        cheap,
+    )
+}
+
+/// Returns the accepted cause that explains most of another one.
+fn same_work<'a>(
+    facts: &Facts<'_>,
+    accepted: &'a mut [Priced],
+    other: &Priced,
+) -> Option<&'a mut Priced> {
+    let left = |cause: &Priced| {
+        let before = facts.mended(&[&cause.evidence]);
+        facts.saving(before, facts.mended(&[&cause.evidence, &other.evidence]))
+    };
+    let least = accepted
+        .iter()
+        .enumerate()
+        .map(|(index, cause)| (left(cause), index))
+        .min_by(|(a, _), (b, _)| a.total_cmp(b));
+    least.map(|(_, index)| &mut accepted[index])
+}
+
+fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
+    let Priced {
+        rule,
+        evidence,
+        share,
+        merged,
+    } = priced;
+    let (range, is_general) = match rule.price {
+        Price::Replay {
+            range, is_general, ..
+        } => (range, is_general),
+        Price::Unpriced { .. } => ((0.0, 0.0), false),
+    };
+    let duration = |id: EventId| facts.profile.event(id).duration;
+    let mut events = evidence.events.clone();
+    events.sort_by_key(|&id| (Reverse(duration(id)), id));
+    let recorded = events.iter().map(|&id| duration(id).0).sum();
+    let place = match &evidence.blame {
+        None => facts.place(facts.blamed(events.iter().map(|&id| (id, duration(id))))),
+        Some(Blame::Frame(frame)) => facts.place(Some(*frame)),
+        Some(Blame::Place(place)) => Some(place.clone()),
+        Some(Blame::Nobody) => None,
+    };
+    let steps = facts.replay.steps().len();
+    Finding {
+        rule,
+        share: *share,
+        low: share * range.0,
+        high: (share * range.1).min(1.0),
+        time: Nanos((facts.base.0 as f64 * share) as u64),
+        confidence: match steps {
+            0..2 => Confidence::Low,
+            SURE_STEPS.. if !is_general => Confidence::High,
+            _ => Confidence::Medium,
+        },
+        place,
+        module: facts.module(&events),
+        count: events.len(),
+        per_step: facts.per_step(events.len()),
+        recorded: Nanos(recorded),
+        bytes: evidence.bytes,
+        name: (evidence.name.clone()).or_else(|| facts.common_name(&events)),
+        remedy: evidence.remedy.unwrap_or(rule.remedy),
+        merged: merged.clone(),
+        events: (events.iter().take(MOST_EVENTS))
+            .map(|id| id.to_raw())
+            .collect(),
+    }
+}

@@ -1,0 +1,126 @@
+//! The profile itself is not good enough for conclusions.
+
+use mindprof_model::EventId;
+use rustc_hash::FxHashSet;
+
+use crate::advice::facts::Facts;
+use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::steps::Steps;
+
+pub(super) const RULE: Rule = Rule {
+    id: "bad-capture",
+    cause: "the profile itself is not good enough for conclusions",
+    remedy: "record at least two steps: profile(schedule=schedule(wait=1, warmup=1, active=3)) and prof.step()",
+    price: Price::Unpriced { rank: 0.015 },
+    check,
+};
+
+/// Fewer steps tell nothing about what differs from step to step.
+const ENOUGH_STEPS: usize = 2;
+
+/// The largest parts that may be lost, or be the profiler's own.
+const LOST: f64 = 0.01;
+const RECORDING: f64 = 0.5;
+
+/// So many launches are needed to tell whether kernels are missing, and this part may miss theirs.
+const ENOUGH_LAUNCHES: usize = 20;
+const MISSING: f64 = 0.1;
+
+fn check(facts: &Facts<'_>) -> Outcome {
+    let Some((name, remedy)) = flaw(facts) else {
+        return Outcome::Clean;
+    };
+    Outcome::Found(Evidence {
+        name: Some(name.to_owned()),
+        blame: Some(Blame::Nobody),
+        remedy,
+        ..Evidence::default()
+    })
+}
+
+/// Returns what is wrong with the recording, and what to do about it if it differs from the rule's.
+fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
+    let lost = facts.profile.loss().total() as f64;
+    if lost > LOST * facts.profile.events().len() as f64 {
+        let remedy = "record fewer steps, or with fewer options, so that no event is lost";
+        return Some(("events were lost", Some(remedy)));
+    }
+    if are_kernels_missing(facts) {
+        let remedy = "call torch.cuda.synchronize() before the profiler stops, and record ProfilerActivity.CUDA";
+        return Some(("kernels are missing", Some(remedy)));
+    }
+    let steps = facts.replay.steps().iter();
+    let recorded: u64 = steps.map(|step| step.duration.0).sum();
+    let recording = recorded.saturating_sub(facts.base.0);
+    if recording as f64 > RECORDING * recorded as f64 {
+        let remedy = "record without with_stack, record_shapes and profile_memory: recording took most of the time";
+        return Some(("recording took most of the time", Some(remedy)));
+    }
+    let steps = Steps::build(facts.profile).complete().len();
+    (steps < ENOUGH_STEPS).then_some(("fewer than two steps", None))
+}
+
+fn are_kernels_missing(facts: &Facts<'_>) -> bool {
+    let correlation = |id: EventId| facts.profile.links(id).map_or(0, |links| links.correlation);
+    let is_launch = |name: &str| matches!(name, "cudaLaunchKernel" | "hipLaunchKernel");
+    let launches = facts.named(&facts.runtime, is_launch);
+    // Each launch has a kernel if there are as many kernels.
+    let present = facts.kernels.len() as f64 / launches.len().max(1) as f64;
+    if launches.len() < ENOUGH_LAUNCHES || (1.0 - MISSING..=1.0).contains(&present) {
+        return false;
+    }
+    let kernels: FxHashSet<u32> = facts.kernels.iter().map(|&id| correlation(id)).collect();
+    let is_missing = |id: &&EventId| !kernels.contains(&correlation(**id));
+    launches.iter().filter(is_missing).count() as f64 > MISSING * launches.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::rules::kit::*;
+
+    fn flaw(profile: mindprof_model::Profile) -> Option<String> {
+        let findings = advise(profile).findings.into_iter();
+        let mut findings = findings.filter(|found| found.rule.id == "bad-capture");
+        findings.next().and_then(|found| found.name)
+    }
+
+    #[test]
+    fn flaws_of_a_recording_are_hints() {
+        let one = training(1, |time, _| time.op("aten::mm", 500));
+        assert_eq!(flaw(one).as_deref(), Some("fewer than two steps"));
+        let small = training(4, |time, _| {
+            for _ in 0..200 {
+                time.call("train.py(4): add", |time| time.op("aten::add", 1));
+            }
+        });
+        assert_eq!(
+            flaw(small).as_deref(),
+            Some("recording took most of the time")
+        );
+        let missing = training(4, |time, _| {
+            time.compute(10, 100);
+            for _ in 0..10 {
+                time.op("aten::mm", 50);
+                time.runtime("cudaLaunchKernel", 10);
+            }
+        });
+        assert_eq!(flaw(missing).as_deref(), Some("kernels are missing"));
+    }
+
+    #[test]
+    fn two_steps_are_clean() {
+        let profile = training(2, |time, _| time.op("aten::mm", 500));
+        assert_eq!(outcome(profile, "bad-capture"), "clean");
+    }
+
+    // Recording takes a little of every step.
+    #[test]
+    fn the_usual_cost_of_recording_is_clean() {
+        let profile = training(4, |time, _| {
+            for _ in 0..50 {
+                time.op("aten::add", 20);
+            }
+        });
+        assert_eq!(outcome(profile, "bad-capture"), "clean");
+    }
+}

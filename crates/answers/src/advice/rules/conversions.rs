@@ -1,0 +1,91 @@
+//! Tensors are copied into another layout and back.
+
+use mindprof_model::{EventId, Nanos};
+
+use crate::advice::facts::Facts;
+use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "conversions",
+    cause: "tensors are copied into another layout and back",
+    remedy: "keep one layout and one type: convert the model and its inputs once, and drop .contiguous()",
+    price: Price::replay(0.05, (0.6, 1.5)),
+    check,
+};
+
+/// Fewer conversions in a step are no ping-pong.
+const MANY: f64 = 4.0;
+
+/// The time of an elementwise kernel on tensors of one layout, compared with different ones.
+const MIXED: f32 = 0.3;
+
+fn check(facts: &Facts<'_>) -> Outcome {
+    let is_conversion = |name: &str| matches!(name, "aten::contiguous" | "aten::clone");
+    let outer = facts.named(&facts.operators, is_conversion);
+    if facts.per_step(outer.len()) < MANY {
+        return Outcome::Clean;
+    }
+    let is_inside = facts.inside(&outer);
+    let mut mending = Mending::default();
+    mending.remove(facts.all_inside(&outer));
+    let cost = |id: EventId| facts.analysis.device_times().own(id) + facts.duration(id);
+    let blamed = facts.blamed(outer.iter().map(|&id| (id, cost(id).max(Nanos(1)))));
+    // Operators on tensors of different layouts take the slow way.
+    let is_slow = |name: &str| name.contains("native::elementwise_kernel<");
+    for id in facts.named(&facts.kernels, is_slow) {
+        let frame = facts.frames[id.index()];
+        // Sums of gradients have no frame.
+        if !is_inside[id.index()] && (frame == blamed || frame.is_none()) {
+            mending.scale(id, MIXED);
+        }
+    }
+    Outcome::Found(Evidence {
+        events: outer,
+        mending,
+        blame: blamed.map(Blame::Frame),
+        ..Evidence::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::rules::kit::*;
+
+    fn with_conversions(each_step: usize, micros: u64) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.compute(10, 200);
+            time.call("train.py(30): both_layouts", |time| {
+                for _ in 0..each_step {
+                    time.launch("aten::contiguous", "copy_kernel", micros);
+                    time.compute(1, 200);
+                }
+            });
+        })
+    }
+
+    #[test]
+    fn conversions_that_the_device_waits_for_are_found() {
+        let finding = found(with_conversions(8, 200), "conversions");
+        assert_eq!(blamed(&finding), "both_layouts");
+        assert_saves(&finding, 1600.0 / 5200.0);
+    }
+
+    #[test]
+    fn a_few_conversions_are_usual() {
+        assert_eq!(outcome(with_conversions(3, 200), "conversions"), "clean");
+        assert_eq!(outcome(with_conversions(8, 10), "conversions"), "clean");
+    }
+
+    // The copies run on the CPU while the device has work for much longer.
+    #[test]
+    fn copies_beside_device_work_cost_nothing() {
+        let profile = training(4, |time, _| {
+            time.compute(1, 5_000);
+            for _ in 0..8 {
+                time.op("aten::clone", 100);
+            }
+            time.synchronize();
+        });
+        assert_eq!(outcome(profile, "conversions"), "clean");
+    }
+}

@@ -1,0 +1,79 @@
+//! Device memory is taken from the driver and returned to it in every step.
+
+use mindprof_model::EventId;
+
+use crate::advice::facts::Facts;
+use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::replay::is_allocation_call;
+
+pub(super) const RULE: Rule = Rule {
+    id: "device-allocations",
+    cause: "device memory is taken from the driver and returned to it in every step",
+    remedy: "remove torch.cuda.empty_cache() from the loop; if memory is fragmented, \
+             PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+    price: Price::replay(0.02, (0.5, 1.3)),
+    check,
+};
+
+fn check(facts: &Facts<'_>) -> Outcome {
+    let calls = facts.named(&facts.runtime, is_allocation_call);
+    if facts.per_step(calls.len()) < 1.0 {
+        return Outcome::Clean;
+    }
+    let mut mending = Mending::default();
+    for &id in &calls {
+        mending.scale(id, 0.0);
+        mending.unblock(id);
+    }
+    // The code that frees is to blame: the allocations follow from it.
+    let is_free = |id: &&EventId| facts.name(**id).contains("Free");
+    let frees = calls.iter().filter(is_free);
+    let blamed = facts.blamed(frees.map(|&id| (id, facts.duration(id))));
+    Outcome::Found(Evidence {
+        events: calls,
+        mending,
+        blame: blamed.map(Blame::Frame),
+        ..Evidence::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::rules::kit::*;
+
+    fn with_frees(micros: u64) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.operator("aten::empty", |time| time.runtime("cudaMalloc", micros));
+            time.compute(10, 100);
+            time.call("train.py(8): tidy_up", |time| {
+                time.synchronize();
+                time.runtime("cudaFree", micros);
+            });
+        })
+    }
+
+    #[test]
+    fn returning_memory_in_each_step_is_found() {
+        let finding = found(with_frees(400), "device-allocations");
+        assert_eq!(blamed(&finding), "tidy_up");
+        assert_saves(&finding, 0.41);
+    }
+
+    #[test]
+    fn cheap_calls_are_clean() {
+        assert_eq!(outcome(with_frees(5), "device-allocations"), "clean");
+    }
+
+    // The allocator takes its memory in the first step and keeps it.
+    #[test]
+    fn memory_that_is_taken_once_is_clean() {
+        let profile = training(5, |time, step| {
+            if step == 0 {
+                time.runtime("cudaMalloc", 500);
+            }
+            time.compute(10, 100);
+            time.synchronize();
+        });
+        assert_eq!(outcome(profile, "device-allocations"), "clean");
+    }
+}

@@ -1,0 +1,111 @@
+//! Some operators compute in double precision.
+
+use mindprof_model::{DType, EventId};
+
+use super::card::Card;
+use crate::advice::facts::Facts;
+use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::input_dtypes::first_dtype;
+
+pub(super) const RULE: Rule = Rule {
+    id: "double-precision",
+    cause: "some operators compute in double precision",
+    remedy: "convert where numbers come in: torch.from_numpy(a).float(), torch.tensor(a, dtype=torch.float32)",
+    price: Price::replay(0.02, (0.6, 1.5)),
+    check,
+};
+
+/// How long operators take in single precision, compared with double precision.
+const SINGLE: f64 = 0.5;
+
+fn check(facts: &Facts<'_>) -> Outcome {
+    if !facts.has_shapes() {
+        return Outcome::Unknown("the types of inputs were not recorded: record_shapes=True");
+    }
+    let (mut doubles, mut others): (Vec<EventId>, usize) = (Vec::new(), 0);
+    for &id in &facts.operators {
+        let event = facts.profile.event(id);
+        match first_dtype(facts.profile.inputs().inputs(event.inputs)) {
+            Some(DType::F64) if !facts.around(id).is_loading => doubles.push(id),
+            Some(DType::F32 | DType::F16 | DType::BF16) => others += 1,
+            _ => {}
+        }
+    }
+    // A program that computes in double precision everywhere means it.
+    if doubles.is_empty() || others < doubles.len() {
+        return Outcome::Clean;
+    }
+    let limits = Card::of(facts).and_then(|card| card.limits());
+    let on_device = limits.map_or(SINGLE, |limits| limits.single_to_double());
+    let mut mending = Mending::default();
+    for &id in &doubles {
+        for &kernel in facts.analysis.kernels(id) {
+            mending.scale(kernel, on_device as f32);
+        }
+        if facts.analysis.kernels(id).is_empty() {
+            mending.scale(id, SINGLE as f32);
+        }
+    }
+    let time = |id: EventId| facts.analysis.device_times().own(id) + facts.duration(id);
+    let blamed = facts.blamed(doubles.iter().map(|&id| (id, time(id))));
+    Outcome::Found(Evidence {
+        events: doubles,
+        mending,
+        blame: blamed.map(Blame::Frame),
+        ..Evidence::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::DType;
+
+    use crate::advice::rules::kit::*;
+
+    fn computing(dtype: DType, wide: u64) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            for _ in 0..5 {
+                time.takes(DType::F32, &[&[64, 64], &[64, 64]]);
+                time.op("aten::mm", 100);
+            }
+            time.call("train.py(4): weights", |time| {
+                time.takes(dtype, &[&[64, 64], &[64, 64]]);
+                time.op("aten::mul", wide);
+            });
+        })
+    }
+
+    #[test]
+    fn double_precision_beside_single_is_found() {
+        let finding = found(computing(DType::F64, 500), "double-precision");
+        assert_eq!(blamed(&finding), "weights");
+        assert_saves(&finding, 0.25);
+    }
+
+    #[test]
+    fn a_little_double_precision_is_clean() {
+        assert_eq!(
+            outcome(computing(DType::F64, 10), "double-precision"),
+            "clean"
+        );
+    }
+
+    #[test]
+    fn programs_in_one_precision_are_clean() {
+        assert_eq!(
+            outcome(computing(DType::F32, 500), "double-precision"),
+            "clean"
+        );
+        let all = training(4, |time, _| {
+            time.takes(DType::F64, &[&[64, 64], &[64, 64]]);
+            time.op("aten::mm", 100);
+        });
+        assert_eq!(outcome(all, "double-precision"), "clean");
+    }
+
+    #[test]
+    fn without_types_nothing_can_be_told() {
+        let profile = training(4, |time, _| time.op("aten::mm", 100));
+        assert_eq!(outcome(profile, "double-precision"), "unknown");
+    }
+}

@@ -1,0 +1,109 @@
+//! Each launch waits until its kernel is done.
+
+use mindprof_model::{EventId, Nanos};
+use rustc_hash::FxHashMap;
+
+use crate::advice::facts::Facts;
+use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "launch-blocking",
+    cause: "each launch waits until its kernel is done",
+    remedy: "unset CUDA_LAUNCH_BLOCKING, which is for finding errors",
+    price: Price::replay(0.02, (0.7, 1.3)),
+    check,
+};
+
+/// Shorter kernels end before their launch returns anyway.
+const LONG: Nanos = Nanos(20_000);
+
+/// So many long kernels are needed to tell, and this part of them has to be waited for.
+const ENOUGH: usize = 10;
+const MOST: f64 = 0.8;
+
+/// As many long kernels are looked at.
+const LOOKED_AT: usize = 2_000;
+
+/// Device work may seem to end a little later than the call that waited for it.
+const CLOCK_ERROR: Nanos = Nanos(2_000);
+
+/// How long a launch takes that waits for nothing.
+const USUAL: f32 = 8_000.0;
+
+fn check(facts: &Facts<'_>) -> Outcome {
+    let correlation = |id| facts.profile.links(id).map_or(0, |links| links.correlation);
+    let end = |id: EventId| facts.profile.event(id).end();
+    let long = facts
+        .kernels
+        .iter()
+        .filter(|&&id| facts.duration(id) >= LONG);
+    let ends: FxHashMap<u32, Nanos> = (long.take(LOOKED_AT))
+        .map(|&id| (correlation(id), end(id)))
+        .collect();
+    if ends.len() < ENOUGH {
+        return Outcome::Clean;
+    }
+    let events = facts.named(&facts.runtime, |name| name.contains("Launch"));
+    let (mut known, mut blocked) = (0, 0);
+    for &id in &events {
+        if let Some(&done) = ends.get(&correlation(id)) {
+            known += 1;
+            blocked += u32::from(done <= end(id) + CLOCK_ERROR);
+        }
+    }
+    if known == 0 || f64::from(blocked) < MOST * f64::from(known) {
+        return Outcome::Clean;
+    }
+    let mut mending = Mending::default();
+    for &id in &events {
+        mending.scale(id, (USUAL / facts.duration(id).0.max(1) as f32).min(1.0));
+    }
+    Outcome::Found(Evidence {
+        events,
+        mending,
+        blame: Some(Blame::Nobody),
+        ..Evidence::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::rules::kit::*;
+
+    fn blocking(kernels: usize) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.compute(20 - kernels, 100);
+            for _ in 0..kernels {
+                time.operator("aten::mm", |time| {
+                    time.idle(40);
+                    time.blocking_kernel("bf16_gemm", 100);
+                    time.idle(40);
+                });
+            }
+        })
+    }
+
+    #[test]
+    fn launches_that_wait_are_found() {
+        let finding = found(blocking(20), "launch-blocking");
+        assert_eq!(blamed(&finding), "nobody");
+        assert!((0.25..0.6).contains(&finding.share), "{}", finding.share);
+    }
+
+    #[test]
+    fn a_few_launches_that_wait_are_clean() {
+        assert_eq!(outcome(blocking(4), "launch-blocking"), "clean");
+    }
+
+    // The program waits itself, which is another cause.
+    #[test]
+    fn waits_of_the_program_are_another_cause() {
+        let profile = training(4, |time, _| {
+            for _ in 0..20 {
+                time.compute(1, 100);
+                time.synchronize();
+            }
+        });
+        assert_eq!(outcome(profile, "launch-blocking"), "clean");
+    }
+}

@@ -1,0 +1,106 @@
+//! A model runs once for each sample, where it could run once for all.
+
+use mindprof_model::{Category, EventId, StringId};
+use rustc_hash::FxHashMap;
+
+use crate::advice::facts::{Facts, MODULE};
+use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "loop-over-batch",
+    cause: "a model runs once for each sample",
+    remedy: "call the model once with the whole batch; torch.vmap where the code is written for one sample",
+    price: Price::replay(0.05, (0.6, 1.1)),
+    check,
+};
+
+/// A module that is called at least this often from one function in each step is in a loop.
+const MANY: f64 = 12.0;
+
+/// One call for all samples takes longer than one call for one of them.
+const WHOLE_BATCH: f64 = 2.0;
+
+fn check(facts: &Facts<'_>) -> Outcome {
+    if facts.calls.is_empty() {
+        return Outcome::Unknown("calls of modules were not recorded: with_stack=True");
+    }
+    // The calls of each module from each function of the user's.
+    let mut loops: FxHashMap<(StringId, StringId), Vec<EventId>> = FxHashMap::default();
+    for id in facts.named(&facts.calls, |name| name.starts_with(MODULE)) {
+        let is_outer = facts.parent(id).is_none_or(|caller| {
+            facts.is_own_call(caller) || !facts.name(caller).starts_with(MODULE)
+        });
+        if let Some(frame) = facts.frames[id.index()].filter(|_| is_outer) {
+            let name = facts.profile.event(id).name;
+            loops.entry((frame, name)).or_default().push(id);
+        }
+    }
+    let total = |calls: &[EventId]| calls.iter().map(|&id| facts.duration(id).0).sum::<u64>();
+    let many = loops
+        .into_iter()
+        .filter(|(_, calls)| facts.per_step(calls.len()) >= MANY)
+        .max_by_key(|(key, calls)| (total(calls), *key));
+    let Some(((frame, _), calls)) = many else {
+        return Outcome::Clean;
+    };
+    let factor = (WHOLE_BATCH / facts.per_step(calls.len())) as f32;
+    let is_inside = facts.inside(&calls);
+    let mut mending = Mending::default();
+    for &id in &facts.events {
+        // Backward work has the frame of its forward operator.
+        let is_of_frame = facts.frames[id.index()] == Some(frame)
+            && facts.profile.event(id).category != Category::PythonFunction;
+        if is_inside[id.index()] || is_of_frame {
+            mending.scale(id, factor);
+        }
+    }
+    Outcome::Found(Evidence {
+        events: calls,
+        mending,
+        blame: Some(Blame::Frame(frame)),
+        ..Evidence::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::rules::kit::*;
+
+    fn looping(samples: u64) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.call("train.py(7): one_by_one", |time| {
+                for _ in 0..samples {
+                    time.call("nn.Module: Net_0", |time| time.op("aten::mm", 50));
+                }
+            });
+            time.op("aten::sum", 200);
+        })
+    }
+
+    #[test]
+    fn a_model_in_a_loop_over_samples_is_found() {
+        let finding = found(looping(64), "loop-over-batch");
+        assert_eq!(blamed(&finding), "one_by_one");
+        assert_saves(&finding, 0.9);
+        assert_eq!(finding.module.as_deref(), Some("Net_0"));
+    }
+
+    #[test]
+    fn a_few_calls_are_no_loop() {
+        assert_eq!(outcome(looping(8), "loop-over-batch"), "clean");
+    }
+
+    // A model of many layers calls each of them once.
+    #[test]
+    fn many_layers_are_no_loop() {
+        let profile = training(4, |time, _| {
+            time.call("model.py(7): forward", |time| {
+                for layer in 0..64 {
+                    let layer = format!("nn.Module: Linear_{layer}");
+                    time.call(&layer, |time| time.op("aten::mm", 50));
+                }
+            });
+        });
+        assert_eq!(outcome(profile, "loop-over-batch"), "clean");
+    }
+}

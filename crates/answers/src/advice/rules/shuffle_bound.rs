@@ -1,0 +1,96 @@
+//! Steps spend their time on moving elements around.
+
+use crate::advice::facts::Facts;
+use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "shuffle-bound",
+    cause: "steps sort, gather or scatter elements",
+    remedy: "use masks and slices instead of indices, sort indices before index_add_, or precompute them outside of the step",
+    price: Price::replay(0.05, (0.3, 1.6)),
+    check,
+};
+
+/// Operators that move single elements.
+const SHUFFLES: [&str; 18] = [
+    "aten::sort",
+    "aten::argsort",
+    "aten::topk",
+    "aten::gather",
+    "aten::scatter",
+    "aten::scatter_",
+    "aten::scatter_add",
+    "aten::scatter_add_",
+    "aten::index",
+    "aten::index_put_",
+    "aten::index_add",
+    "aten::index_add_",
+    "aten::index_select",
+    "aten::masked_select",
+    "aten::nonzero",
+    "aten::_unique2",
+    "aten::unique_dim",
+    "aten::take_along_dim",
+];
+
+/// Such operators have to be this part of the step.
+const MUCH: f64 = 0.15;
+
+/// A better form takes this part of their time.
+const BETTER: f32 = 0.5;
+
+fn check(facts: &Facts<'_>) -> Outcome {
+    let mut found = facts.named(&facts.operators, |name| SHUFFLES.contains(&name));
+    found.retain(|&id| !facts.around(id).is_loading);
+    let found = facts.outermost(&found);
+    let time: u64 = found.iter().map(|&id| facts.work(id).0).sum();
+    if (time as f64) < MUCH * facts.base.0 as f64 {
+        return Outcome::Clean;
+    }
+    let mut mending = Mending::default();
+    for id in facts.all_inside(&found) {
+        mending.scale(id, BETTER);
+    }
+    let blamed = facts.blamed(found.iter().map(|&id| (id, facts.work(id))));
+    Outcome::Found(Evidence {
+        events: found,
+        mending,
+        blame: blamed.map(Blame::Frame),
+        ..Evidence::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::advice::rules::kit::*;
+
+    fn shuffling(operator: &str, micros: u64) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.op("aten::mm", 1_000);
+            time.call("model.py(4): route", |time| time.op(operator, micros));
+        })
+    }
+
+    #[test]
+    fn much_sorting_is_found() {
+        let finding = found(shuffling("aten::sort", 1_000), "shuffle-bound");
+        assert_eq!(blamed(&finding), "route");
+        assert_saves(&finding, 0.25);
+    }
+
+    #[test]
+    fn a_little_sorting_is_clean() {
+        assert_eq!(
+            outcome(shuffling("aten::sort", 100), "shuffle-bound"),
+            "clean"
+        );
+    }
+
+    #[test]
+    fn an_embedding_is_clean() {
+        assert_eq!(
+            outcome(shuffling("aten::embedding", 1_000), "shuffle-bound"),
+            "clean"
+        );
+    }
+}

@@ -1,0 +1,343 @@
+//! Replays a profile: how long its steps would take if some of their work took less time.
+//!
+//! A sum of durations says little about what could be gained, because work overlaps. A replay lets
+//! each task begin as soon as those that it depends on have ended: the task before it on its thread
+//! or stream, its launch, the work that a synchronization waits for. Without a change it gives the
+//! recorded times again.
+
+mod path;
+mod recorder_cost;
+mod removals;
+mod tasks;
+
+use mindprof_analyze::Analysis;
+use mindprof_model::{EventId, Nanos};
+
+pub(crate) use path::{Lag, Piece, Work as PieceWork};
+pub(crate) use recorder_cost::{CostName, RecorderCost};
+pub(crate) use removals::Removals;
+use tasks::{NONE, Task, Tasks};
+pub(crate) use tasks::{is_allocation_call, is_blocking_call, is_copy_call};
+
+use crate::step_times::loop_thread;
+use crate::steps::{Step, Steps};
+
+/// A change to a replay: events that take another time, and calls that no longer wait.
+#[derive(Clone, Debug)]
+pub struct WhatIf {
+    /// By event, the factor of its own time.
+    scales: Vec<f32>,
+    /// By event, whether its call no longer waits for device work.
+    unblocked: Vec<bool>,
+    /// Whether nothing takes time on the CPU.
+    is_host_free: bool,
+}
+
+impl WhatIf {
+    /// Returns no change to the events of a profile.
+    pub fn none(analysis: &Analysis) -> Self {
+        let events = analysis.profile().events().len();
+        Self {
+            scales: vec![1.0; events],
+            unblocked: vec![false; events],
+            is_host_free: false,
+        }
+    }
+
+    /// Scales the own time of an event, without that of the events inside it.
+    pub fn scale(&mut self, event: EventId, factor: f32) {
+        self.scales[event.index()] = factor;
+    }
+
+    /// Scales the own time of an event unless it is scaled down further already.
+    pub fn limit(&mut self, event: EventId, factor: f32) {
+        let scale = &mut self.scales[event.index()];
+        *scale = scale.min(factor);
+    }
+
+    /// Adds another change: each event takes the shorter of its times.
+    pub fn add(&mut self, other: &Self) {
+        for (scale, other) in self.scales.iter_mut().zip(&other.scales) {
+            *scale = scale.min(*other);
+        }
+        for (unblocked, other) in self.unblocked.iter_mut().zip(&other.unblocked) {
+            *unblocked |= other;
+        }
+        self.is_host_free |= other.is_host_free;
+    }
+
+    /// Lets a call of a device's runtime return without waiting.
+    pub fn unblock(&mut self, event: EventId) {
+        self.unblocked[event.index()] = true;
+    }
+
+    /// Lets everything that runs on the CPU take no time, so that kernels follow each other as in a
+    /// CUDA graph.
+    pub fn free_host(&mut self) {
+        self.is_host_free = true;
+    }
+
+    /// Returns the factor of the own time of an event.
+    pub(crate) fn factor(&self, event: EventId) -> f32 {
+        self.scales[event.index()]
+    }
+}
+
+/// Whether the time that recording took is part of a replay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timing {
+    /// The program as it runs without a profiler.
+    #[default]
+    Unrecorded,
+    /// The times that were recorded.
+    Recorded,
+}
+
+/// A profile that can be replayed.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    tasks: Tasks,
+    steps: Vec<Step>,
+    has_steps: bool,
+}
+
+/// The times of a replay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// How long each step took, from the completion of the one before: of its work on the CPU, and of the
+    /// device work that it launched.
+    pub steps: Vec<Nanos>,
+}
+
+impl Replayed {
+    /// Returns the time of all steps.
+    pub fn total(&self) -> Nanos {
+        Nanos(self.steps.iter().map(|step| step.0).sum())
+    }
+
+    /// Returns the time of the median step, the lower one of two.
+    pub fn median(&self) -> Nanos {
+        let mut steps = self.steps.clone();
+        steps.sort_unstable();
+        let middle = steps.len().saturating_sub(1) / 2;
+        steps.get(middle).copied().unwrap_or_default()
+    }
+}
+
+/// A call that finds its device work done takes at most this long.
+const READY_CALL: Nanos = Nanos(2_000);
+
+/// Kernels follow each other within this time if no launch is in between, as in a CUDA graph.
+const GRAPH_GAP: Nanos = Nanos(500);
+
+/// The changes to several replays that are made at once.
+trait Change<const REPLAYS: usize> {
+    /// Returns the factors of the time of a task.
+    fn factors(&self, task: &Task) -> [f64; REPLAYS];
+
+    /// Returns the time that passes between two tasks.
+    fn lag(&self, lag: Nanos) -> Nanos {
+        lag
+    }
+
+    /// Returns whether a call no longer waits for device work.
+    fn is_unblocked(&self, _task: &Task) -> bool {
+        false
+    }
+}
+
+/// Nothing is different.
+struct Unchanged;
+
+impl Change<1> for Unchanged {
+    fn factors(&self, _task: &Task) -> [f64; 1] {
+        [1.0]
+    }
+}
+
+impl Change<1> for WhatIf {
+    fn factors(&self, task: &Task) -> [f64; 1] {
+        if self.is_host_free && !task.is_device {
+            return [0.0];
+        }
+        let scale = self.scales.get(task.event as usize);
+        [scale.map_or(1.0, |&scale| f64::from(scale))]
+    }
+
+    fn lag(&self, lag: Nanos) -> Nanos {
+        if self.is_host_free {
+            lag.min(GRAPH_GAP)
+        } else {
+            lag
+        }
+    }
+
+    fn is_unblocked(&self, task: &Task) -> bool {
+        let unblocked = self.unblocked.get(task.event as usize);
+        self.is_host_free || unblocked.is_some_and(|&unblocked| unblocked)
+    }
+}
+
+impl Replay {
+    /// Prepares the steps of a profile, or all of it as one step if it has none. Returns `None` if
+    /// nothing ran on the CPU.
+    pub fn build(analysis: &Analysis) -> Option<Self> {
+        let profile = analysis.profile();
+        let known = Steps::build(profile);
+        let skipped = usize::from(known.first_of_marks().is_some());
+        let mut steps = known.complete()[skipped..].to_vec();
+        steps.sort_by_key(|step| step.start);
+        let has_steps = !steps.is_empty();
+        if !has_steps {
+            steps.push(Step {
+                number: 0,
+                start: Nanos::ZERO,
+                duration: profile.span(),
+            });
+        }
+        let thread = loop_thread(profile)?;
+        let has_device = analysis.accelerator().is_some();
+        let cost = RecorderCost::of(profile.metadata(), has_device);
+        let tasks = Tasks::build(analysis, &steps, thread, &cost);
+        Some(Self {
+            tasks,
+            steps,
+            has_steps,
+        })
+    }
+
+    /// Returns the steps that are replayed.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// Returns whether the profile has steps. Otherwise all of it is replayed as one.
+    pub const fn has_steps(&self) -> bool {
+        self.has_steps
+    }
+
+    /// Returns the time that recording took on the loop's thread, in all steps.
+    pub fn recording(&self) -> Nanos {
+        self.tasks.recording
+    }
+
+    /// Returns the number of tasks.
+    pub fn len(&self) -> usize {
+        self.tasks.tasks.len()
+    }
+
+    /// Returns whether there is nothing to replay.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.tasks.is_empty()
+    }
+
+    /// Replays what was recorded, with the time that recording took.
+    pub fn recorded(&self) -> Replayed {
+        self.replayed(Timing::Recorded)
+    }
+
+    /// Replays the program as it runs without a profiler.
+    pub fn unrecorded(&self) -> Replayed {
+        self.replayed(Timing::Unrecorded)
+    }
+
+    /// Replays the program with a change and without a profiler.
+    pub fn with(&self, change: &WhatIf) -> Replayed {
+        let [replayed] = self.run(change, Timing::Unrecorded);
+        replayed
+    }
+
+    /// Replays the program without a change.
+    pub(crate) fn replayed(&self, timing: Timing) -> Replayed {
+        let [replayed] = self.run(&Unchanged, timing);
+        replayed
+    }
+
+    fn run<const REPLAYS: usize>(
+        &self,
+        change: &impl Change<REPLAYS>,
+        timing: Timing,
+    ) -> [Replayed; REPLAYS] {
+        let ends = self.ends(change, timing);
+        std::array::from_fn(|replay| self.completions(|task| Nanos(ends[task as usize][replay])))
+    }
+
+    /// Returns the ends of all tasks, in nanoseconds.
+    fn ends<const REPLAYS: usize>(
+        &self,
+        change: &impl Change<REPLAYS>,
+        timing: Timing,
+    ) -> Vec<[u64; REPLAYS]> {
+        let mut ends: Vec<[u64; REPLAYS]> = Vec::with_capacity(self.tasks.tasks.len());
+        for task in &self.tasks.tasks {
+            let mut begin = [task.earliest().0; REPLAYS];
+            for (other, lag) in task.needed_to_begin() {
+                if let Some(end) = ends.get(other as usize) {
+                    latest(&mut begin, end, change.lag(lag));
+                }
+            }
+            let factors = change.factors(task);
+            let awaited = ends.get(task.awaited() as usize).copied();
+            let own = match awaited {
+                Some(_) => task.duration().min(READY_CALL),
+                None => task.own(timing),
+            };
+            let mut end: [u64; REPLAYS] = std::array::from_fn(|replay| {
+                begin[replay].saturating_add(scaled(own, factors[replay]))
+            });
+            if let Some(awaited) = awaited.filter(|_| !change.is_unblocked(task)) {
+                // A call that is removed does not wait either.
+                for replay in (0..REPLAYS).filter(|&replay| factors[replay] > 0.0) {
+                    let rest = scaled(task.lags.waits_for, factors[replay]);
+                    end[replay] = end[replay].max(awaited[replay].saturating_add(rest));
+                }
+            }
+            ends.push(end);
+        }
+        ends
+    }
+
+    /// Returns how long each step took until all of its work was done.
+    fn completions(&self, end: impl Fn(u32) -> Nanos) -> Replayed {
+        let (mut done, completions) = self.completion_times(end);
+        let steps = completions.into_iter().map(|(end, _)| {
+            let step = end.saturating_sub(done);
+            done = end;
+            step
+        });
+        Replayed {
+            steps: steps.collect(),
+        }
+    }
+
+    /// Returns when the first step begins and each one is complete, with the task that ends last.
+    fn completion_times(&self, end: impl Fn(u32) -> Nanos) -> (Nanos, Vec<(Nanos, u32)>) {
+        let latest = |tasks: &[u32]| tasks.iter().map(|&task| (end(task), task)).max();
+        let begin = self.steps.first().map_or(Nanos::ZERO, |step| step.start);
+        let begin = latest(&self.tasks.backlog).map_or(begin, |(end, _)| end.max(begin));
+        let mut done = (begin, NONE);
+        let steps = self.tasks.last_of_steps.iter().map(|last| {
+            if let Some(found) = latest(last).filter(|found| found.0 > done.0) {
+                done = found;
+            }
+            done
+        });
+        (begin, steps.collect())
+    }
+}
+
+/// Moves beginnings to a time after the ends of a task.
+fn latest<const REPLAYS: usize>(begins: &mut [u64; REPLAYS], ends: &[u64; REPLAYS], lag: Nanos) {
+    for (begin, end) in begins.iter_mut().zip(ends) {
+        *begin = (*begin).max(end.saturating_add(lag.0));
+    }
+}
+
+fn scaled(time: Nanos, factor: f64) -> u64 {
+    (time.0 as f64 * factor) as u64
+}
+
+#[cfg(test)]
+pub(crate) mod drawing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Replays without some work, several at once: what each of them would save.
+
+use mindprof_model::EventId;
+
+use super::tasks::Task;
+use super::{Change, Replay, Replayed, Timing};
+
+/// The number of replays that are made in one pass over the tasks.
+const AT_ONCE: usize = 8;
+
+/// Sets of events, each of which is removed in a replay of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Removals {
+    /// By event, a bit for each set that it is in.
+    sets: Vec<u64>,
+}
+
+impl Removals {
+    /// The largest number of sets.
+    pub(crate) const MOST: usize = 64;
+
+    pub(crate) fn new(events: usize) -> Self {
+        Self {
+            sets: vec![0; events],
+        }
+    }
+
+    /// Adds an event to a set.
+    pub(crate) fn remove(&mut self, set: usize, event: EventId) {
+        self.sets[event.index()] |= 1 << set;
+    }
+}
+
+/// Some of the sets, beginning with this one.
+struct From<'a>(&'a Removals, usize);
+
+impl Change<AT_ONCE> for From<'_> {
+    fn factors(&self, task: &Task) -> [f64; AT_ONCE] {
+        let sets = self.0.sets.get(task.event as usize).copied().unwrap_or(0) >> self.1;
+        if sets == 0 {
+            return [1.0; AT_ONCE];
+        }
+        std::array::from_fn(|set| if sets >> set & 1 == 0 { 1.0 } else { 0.0 })
+    }
+}
+
+impl Replay {
+    /// Replays the program without each of the first `count` sets.
+    pub(crate) fn without(
+        &self,
+        removals: &Removals,
+        count: usize,
+        timing: Timing,
+    ) -> Vec<Replayed> {
+        let mut replayed = Vec::with_capacity(count);
+        for first in (0..count.min(Removals::MOST)).step_by(AT_ONCE) {
+            replayed.extend(self.run(&From(removals, first), timing));
+        }
+        replayed.truncate(count);
+        replayed
+    }
+}

@@ -1,0 +1,116 @@
+//! `mindprof advise` and `mindprof explain`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::program::{device_golden, golden_of, run, write_trace};
+
+fn schema() -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/advice.schema.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn keys(of: &Value) -> BTreeSet<String> {
+    of.as_object().unwrap().keys().cloned().collect()
+}
+
+/// Checks that an object has the required fields of a schema and no field that the schema lacks.
+fn assert_fits(object: &Value, schema: &Value) {
+    let known = keys(&schema["properties"]);
+    let found = keys(object);
+    assert!(found.is_subset(&known), "{found:?}");
+    for required in schema["required"].as_array().unwrap() {
+        assert!(found.contains(required.as_str().unwrap()), "{required}");
+    }
+}
+
+#[test]
+fn json_has_the_fields_of_the_documented_schema() {
+    let schema = schema();
+    for trace in [
+        golden_of("mlp-full", "trace.json.gz"),
+        device_golden("gpt-full"),
+        device_golden("threads-full"),
+    ] {
+        let text = run([Path::new("advise"), &trace, Path::new("--json")]).printed();
+        let advice: Value = serde_json::from_str(&text).unwrap();
+        assert_fits(&advice, &schema);
+        assert_fits(&advice["overhead"], &schema["properties"]["overhead"]);
+        for finding in advice["findings"].as_array().unwrap() {
+            assert_fits(finding, &schema["properties"]["findings"]["items"]);
+            let share = finding["share"].as_f64().unwrap();
+            assert!(finding["low"].as_f64().unwrap() <= share);
+            assert!(share <= finding["high"].as_f64().unwrap().max(1e-9));
+        }
+    }
+}
+
+#[test]
+fn text_fits_into_80_columns_and_lists_all_rules_on_request() {
+    let trace = device_golden("threads-full");
+    let text = run([
+        Path::new("advise"),
+        &trace,
+        Path::new("--all"),
+        Path::new("--width"),
+        Path::new("80"),
+    ])
+    .printed();
+    assert!(text.contains("without the profiler"), "{text}");
+    assert!(text.contains("\nClean"), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_finding_over_the_limit_is_told_by_the_exit_code() {
+    let trace = device_golden("threads-full");
+    let advise = |limit: &str| {
+        let run = run([
+            Path::new("advise"),
+            &trace,
+            Path::new("--fail-over"),
+            Path::new(limit),
+        ]);
+        run.code
+    };
+    assert_eq!(advise("0.1%"), Some(1));
+    assert_eq!(advise("100%"), Some(0));
+    assert_eq!(advise("much"), Some(2));
+    let missing = run([Path::new("advise"), Path::new("missing.json")]);
+    assert_eq!(missing.code, Some(2));
+}
+
+#[test]
+fn a_trace_without_steps_gets_advice_on_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("trace.json");
+    write_trace(&trace, &[("aten::mm", 10)]);
+    let text = run([Path::new("advise"), &trace]).printed();
+    assert!(text.starts_with("1 step of "), "{text}");
+}
+
+#[test]
+fn an_explanation_is_one_page_and_the_same_each_time() {
+    let trace = device_golden("gpt-full");
+    let text = run([Path::new("explain"), &trace]).printed();
+    let sections: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("## "))
+        .collect();
+    assert_eq!(
+        sections,
+        [
+            "## Findings",
+            "## Your functions",
+            "## Operators",
+            "## What this rests on"
+        ]
+    );
+    assert!(text.lines().count() < 80, "{text}");
+    assert_eq!(run([Path::new("explain"), &trace]).printed(), text);
+}

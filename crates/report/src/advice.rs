@@ -1,0 +1,267 @@
+//! Advice as text: what is slow, what mending it would save, and what to try.
+
+use mindprof_answers::{Advice, Confidence, Finding, Overhead, RULES};
+use mindprof_formats::counted;
+use mindprof_model::Nanos;
+
+use crate::grid::{cut, push_line, push_wrapped};
+use crate::number::memory_text;
+use crate::steps::short_time;
+use crate::visible::visible;
+
+/// The layout of advice.
+#[derive(Clone, Copy, Debug)]
+pub struct AdviceLayout {
+    /// The largest number of findings.
+    pub findings: usize,
+    /// Whether the rules that found nothing are listed too.
+    pub all_rules: bool,
+    /// The largest width, or `None` for no limit.
+    pub width: Option<usize>,
+}
+
+/// Returns advice as text, as `mindprof advise` prints it.
+pub fn advice_text(advice: &Advice, layout: AdviceLayout) -> String {
+    let mut text = String::new();
+    if advice.steps == 0 {
+        push_line(
+            &mut text,
+            "No work on the CPU was recorded: nothing to advise on",
+        );
+        return text;
+    }
+    let overhead = overhead_text(&advice.overhead, advice.steps);
+    push_wrapped(&mut text, &overhead, layout.width);
+    if advice.findings.is_empty() {
+        push_line(&mut text, "No cause of slowness was found");
+    }
+    for finding in advice.findings.iter().take(layout.findings) {
+        text.push('\n');
+        push_finding(&mut text, finding, advice, layout.width);
+    }
+    let more = advice.findings.len().saturating_sub(layout.findings);
+    if more > 0 {
+        push_line(
+            &mut text,
+            &format!("\n{}", counted(more as u64, "more finding")),
+        );
+    }
+    push_rules(&mut text, advice, layout);
+    text
+}
+
+/// Returns the time of a step, and what the profiler took of it.
+pub(crate) fn overhead_text(overhead: &Overhead, steps: usize) -> String {
+    let steps = counted(steps as u64, "step");
+    let share = overhead.share();
+    if share < 0.005 {
+        return format!("{steps} of {}", short_time(overhead.recorded));
+    }
+    format!(
+        "{steps} of {} without the profiler ({} recorded, {} of it the profiler's own cost)",
+        short_time(overhead.unrecorded),
+        short_time(overhead.recorded),
+        share_text(share)
+    )
+}
+
+/// Appends a finding:
+///
+/// ```text
+///  48 %  The optimizer updates parameters one by one             optimizer-loop
+///        step (train.py:83), 1098 times a step, mostly aten::add_
+///        saves 16.7 ms of a step of 35.1 ms (29 to 57 %), medium confidence
+///        try: fused=True (or foreach=True) in the optimizer
+/// ```
+fn push_finding(text: &mut String, finding: &Finding, advice: &Advice, width: Option<usize>) {
+    let share = if finding.share > 0.0 {
+        share_text(finding.share)
+    } else {
+        "-".into()
+    };
+    let cause = capitalized(finding.rule.cause);
+    let head = format!("{share:>5}  {cause}");
+    let id = format!("[{}]", finding.rule.id);
+    match width {
+        Some(width) if head.chars().count() + 2 + id.len() <= width => {
+            let gap = width - head.chars().count() - id.len();
+            push_line(text, &format!("{head}{:gap$}{id}", ""));
+        }
+        Some(_) | None => push_indented(text, &format!("{cause} {id}"), &share, width),
+    }
+    let mut shown: Vec<String> = Vec::new();
+    if let Some(place) = &finding.place {
+        let (function, file) = (visible(&place.function), visible(&place.file));
+        shown.push(format!("{function} ({file}:{})", place.line));
+    }
+    shown.push(evidence_text(finding));
+    shown.retain(|part| !part.is_empty());
+    push_indented(text, &shown.join(", "), "", width);
+    if finding.share > 0.0 {
+        let price = price_text(finding, advice.overhead.unrecorded);
+        push_indented(text, &price, "", width);
+    }
+    push_indented(text, &format!("try: {}", finding.remedy), "", width);
+}
+
+/// Returns what mending saves of a step.
+pub(crate) fn price_text(finding: &Finding, step: Nanos) -> String {
+    let saved = Nanos((step.0 as f64 * finding.share) as u64);
+    format!(
+        "saves about {} of each step ({} to {}), {} confidence",
+        short_time(saved),
+        share_text(finding.low),
+        share_text(finding.high),
+        confidence_text(finding.confidence)
+    )
+}
+
+/// Returns the numbers that a finding rests on.
+pub(crate) fn evidence_text(finding: &Finding) -> String {
+    let mut parts = Vec::new();
+    if finding.count > 0 {
+        parts.push(if finding.per_step >= 1.5 {
+            format!("{:.0} times a step", finding.per_step)
+        } else if finding.per_step > 0.95 {
+            "once a step".into()
+        } else {
+            format!("{} in all", counted(finding.count as u64, "time"))
+        });
+    }
+    if let Some(bytes) = finding.bytes {
+        parts.push(format!("{} a step", memory_text(bytes.cast_signed())));
+    }
+    // The place says the rest if the events are calls of the blamed function.
+    let is_said = |name: &str| {
+        let place = finding.place.as_ref();
+        place.is_some_and(|place| name.ends_with(&format!(": {}", place.function)))
+    };
+    if let Some(name) = finding.name.as_ref().filter(|name| !is_said(name)) {
+        parts.push(format!(
+            "mostly {}",
+            cut(&visible(short_name(name)), Some(50))
+        ));
+    }
+    parts.join(", ")
+}
+
+fn push_rules(text: &mut String, advice: &Advice, layout: AdviceLayout) {
+    text.push('\n');
+    let line = format!(
+        "{}: {} found, {} clean, {} cannot tell{}",
+        counted(RULES.len() as u64, "rule"),
+        RULES.len() - advice.clean.len() - advice.unknown.len(),
+        advice.clean.len(),
+        advice.unknown.len(),
+        if layout.all_rules {
+            ""
+        } else {
+            " (--all lists them)"
+        },
+    );
+    push_wrapped(text, &line, layout.width);
+    if !layout.all_rules {
+        return;
+    }
+    if !advice.clean.is_empty() {
+        push_indented(text, &advice.clean.join(", "), "Clean", layout.width);
+    }
+    let mut missing: Vec<&str> = advice
+        .unknown
+        .iter()
+        .map(|unknown| unknown.missing)
+        .collect();
+    missing.sort_unstable();
+    missing.dedup();
+    for missing in missing {
+        let rules = advice
+            .unknown
+            .iter()
+            .filter(|unknown| unknown.missing == missing);
+        let rules: Vec<&str> = rules.map(|unknown| unknown.rule).collect();
+        let line = format!("Cannot tell {}: {missing}", rules.join(", "));
+        push_wrapped(text, &line, layout.width);
+    }
+}
+
+/// Appends a text with an indent, wrapped. The indent of the first line shows a label.
+fn push_indented(text: &mut String, line: &str, label: &str, width: Option<usize>) {
+    const INDENT: usize = 7;
+    let mut wrapped = String::new();
+    push_wrapped(
+        &mut wrapped,
+        line,
+        width.map(|width| width.saturating_sub(INDENT)),
+    );
+    for (number, line) in wrapped.lines().enumerate() {
+        let label = if number == 0 { label } else { "" };
+        push_line(text, format!("{label:>5}  {line}").trim_end());
+    }
+}
+
+/// Returns a fraction as a percentage with as many digits as matter.
+pub(crate) fn share_text(share: f64) -> String {
+    let digits = usize::from(share < 0.0995 && share > 0.0);
+    format!("{:.digits$} %", share * 100.0)
+}
+
+const fn confidence_text(confidence: Confidence) -> &'static str {
+    match confidence {
+        Confidence::Low => "low",
+        Confidence::Medium => "medium",
+        Confidence::High => "high",
+    }
+}
+
+/// Returns a text with a capital first letter.
+fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+/// Returns the name of a kernel without its result, namespaces, template arguments and parameters.
+fn short_name(name: &str) -> &str {
+    let Some(function) = name.strip_prefix("void ") else {
+        return name;
+    };
+    let end = function.find(['<', '(']).unwrap_or(function.len());
+    let path = &function[..end];
+    path.rsplit("::")
+        .next()
+        .filter(|last| !last.is_empty())
+        .unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_lose_their_template_arguments() {
+        for (name, short) in [
+            (
+                "void at::native::reduce_kernel<128, 4, at::Op<float> >(at::Op<float>)",
+                "reduce_kernel",
+            ),
+            (
+                "void sgemm_largek_lds64<true>(float*)",
+                "sgemm_largek_lds64",
+            ),
+            ("aten::add_", "aten::add_"),
+            (
+                "Memcpy HtoD (Pageable -> Device)",
+                "Memcpy HtoD (Pageable -> Device)",
+            ),
+        ] {
+            assert_eq!(short_name(name), short);
+        }
+    }
+
+    #[test]
+    fn shares_have_the_digits_that_matter() {
+        assert_eq!(share_text(0.857), "86 %");
+        assert_eq!(share_text(0.0257), "2.6 %");
+        assert_eq!(share_text(0.0), "0 %");
+    }
+}

@@ -1,0 +1,278 @@
+//! A profile explained in one page of Markdown, for people and for programs that read text.
+
+use mindprof_answers::{Explanation, Finding};
+use mindprof_formats::counted;
+use mindprof_model::Nanos;
+
+use crate::advice::{evidence_text, overhead_text, price_text, share_text};
+use crate::grid::push_line;
+use crate::steps::{percent, short_time, slow_text, split_text};
+use crate::visible::visible;
+
+/// The largest numbers of functions and operators.
+const FUNCTIONS: usize = 8;
+const OPERATORS: usize = 8;
+
+/// Rows below this share of the time, in percent, are left out.
+const LEAST: u64 = 1;
+
+/// Returns a profile explained in Markdown, as `mindprof explain` prints it. `title` names it.
+pub fn explain_text(explanation: &Explanation, title: &str) -> String {
+    let mut text = format!("# {}\n\n", code(title));
+    push_summary(&mut text, explanation);
+    push_findings(&mut text, explanation);
+    push_functions(&mut text, explanation);
+    push_operators(&mut text, explanation);
+    push_limits(&mut text, explanation);
+    text
+}
+
+fn push_summary(text: &mut String, explanation: &Explanation) {
+    let Explanation {
+        span,
+        events,
+        steps,
+        advice,
+        ..
+    } = explanation;
+    let events = counted(*events as u64, "event");
+    push_line(
+        text,
+        &format!("- recorded: {} with {events}", short_time(*span)),
+    );
+    if steps.steps.is_empty() {
+        push_line(text, "- steps: none, so shares are of the whole recording");
+    } else {
+        let line = format!(
+            "- steps: {}, p50 {}, p90 {}, longest {}",
+            steps.steps.len(),
+            short_time(steps.p50),
+            short_time(steps.p90),
+            short_time(steps.max)
+        );
+        push_line(text, &line);
+        let split = split_text(&steps.split, steps.has_python);
+        push_line(text, &format!("- time of a step: {split}"));
+    }
+    for slow in steps.slow.iter().take(3) {
+        let what = slow_text(slow, steps.has_python);
+        let time = short_time(slow.step.duration);
+        let line = format!("- slow step {} ({time}): {}", slow.step.number, code(&what));
+        push_line(text, &line);
+    }
+    if advice.steps > 0 {
+        let cost = overhead_text(&advice.overhead, advice.steps);
+        push_line(text, &format!("- replayed for the findings: {cost}"));
+    }
+}
+
+fn push_findings(text: &mut String, explanation: &Explanation) {
+    push_line(text, "\n## Findings\n");
+    let advice = &explanation.advice;
+    if advice.findings.is_empty() {
+        push_line(text, "No cause of slowness was found.");
+    }
+    for (number, finding) in advice.findings.iter().enumerate() {
+        push_finding(text, number + 1, finding, advice.overhead.unrecorded);
+    }
+}
+
+fn push_finding(text: &mut String, number: usize, finding: &Finding, step: Nanos) {
+    let share = if finding.share > 0.0 {
+        format!("{} of the step", share_text(finding.share))
+    } else {
+        "no time".into()
+    };
+    let head = format!(
+        "{number}. **{}** ({share}): {}",
+        finding.rule.id, finding.rule.cause
+    );
+    push_line(text, &head);
+    if let Some(place) = &finding.place {
+        let place = format!("{} ({}:{})", place.function, place.file, place.line);
+        push_line(text, &format!("   - where: {}", code(&place)));
+    }
+    let evidence = evidence_text(finding);
+    if !evidence.is_empty() {
+        push_line(text, &format!("   - evidence: {}", code(&evidence)));
+    }
+    if finding.share > 0.0 {
+        push_line(text, &format!("   - price: {}", price_text(finding, step)));
+    }
+    push_line(text, &format!("   - try: {}", finding.remedy));
+}
+
+fn push_functions(text: &mut String, explanation: &Explanation) {
+    let functions = &explanation.functions;
+    let total = functions.total.time();
+    let is_large = |time: Nanos| time.0 * 100 >= total.0 * LEAST && time.0 > 0;
+    let shown = functions.functions.iter();
+    let shown = shown.filter(|one| is_large(one.own.time())).take(FUNCTIONS);
+    let rows: Vec<Vec<String>> = shown
+        .map(|one| {
+            let line = one.hottest_line.or(one.line);
+            let place = match line {
+                Some(line) => format!("{} ({}:{line})", one.function, one.file),
+                None => format!("{} ({})", one.function, one.file),
+            };
+            let mostly = one.mostly.as_ref();
+            vec![
+                percent(one.own.time(), total),
+                percent(one.total.time(), total),
+                code(&place),
+                mostly.map_or_else(String::new, |called| code(&called.name)),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    push_line(text, "\n## Your functions\n");
+    push_table(text, &["own", "total", "function", "mostly"], &rows);
+    if let Some(error) = functions.share_error() {
+        let error = 100.0 * error;
+        push_line(
+            text,
+            &format!("\nStacks were sampled: shares are within {error:.1} points."),
+        );
+    }
+}
+
+fn push_operators(text: &mut String, explanation: &Explanation) {
+    let operators = explanation.operators.iter().take(OPERATORS);
+    let total = explanation.functions.total.time();
+    let rows: Vec<Vec<String>> = operators
+        .filter(|one| one.called.time.0 * 100 >= total.0 * LEAST && one.called.time.0 > 0)
+        .map(|one| {
+            let place = one.place.as_ref();
+            vec![
+                percent(one.called.time, total),
+                one.calls.to_string(),
+                code(&one.called.name),
+                place.map_or_else(String::new, |place| {
+                    code(&format!(
+                        "{} ({}:{})",
+                        place.function, place.file, place.line
+                    ))
+                }),
+                one.dtype.unwrap_or("").into(),
+            ]
+        })
+        .collect();
+    if rows.is_empty() {
+        return;
+    }
+    push_line(text, "\n## Operators\n");
+    push_table(
+        text,
+        &["self", "calls", "operator", "mostly from", "dtype"],
+        &rows,
+    );
+}
+
+fn push_limits(text: &mut String, explanation: &Explanation) {
+    push_line(text, "\n## What this rests on\n");
+    let lost = match explanation.lost {
+        0 => "- no event was lost".into(),
+        lost => format!("- {} lost", counted(lost, "event")),
+    };
+    push_line(text, &lost);
+    if let Some((kept, of)) = explanation.cut {
+        push_line(
+            text,
+            &format!("- a part of a recording: {kept} of {of} events"),
+        );
+    }
+    let advice = &explanation.advice;
+    push_line(
+        text,
+        &format!("- rules without a finding: {}", advice.clean.len()),
+    );
+    let mut missing: Vec<&str> = advice.unknown.iter().map(|one| one.missing).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    for missing in missing {
+        let rules = advice.unknown.iter().filter(|one| one.missing == missing);
+        let rules: Vec<&str> = rules.map(|one| one.rule).collect();
+        push_line(
+            text,
+            &format!("- cannot tell {}: {missing}", rules.join(", ")),
+        );
+    }
+}
+
+fn push_table(text: &mut String, header: &[&str], rows: &[Vec<String>]) {
+    push_line(text, &format!("| {} |", header.join(" | ")));
+    push_line(text, &format!("|{}", "---|".repeat(header.len())));
+    for row in rows {
+        push_line(text, &format!("| {} |", row.join(" | ")));
+    }
+}
+
+/// Returns a name as Markdown's code, in which nothing is markup.
+fn code(text: &str) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
+    let shown = visible(text).replace('`', "'").replace('|', "\\|");
+    format!("`{shown}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_analyze::Analysis;
+    use mindprof_answers::{OwnCode, Work};
+    use mindprof_model::{Category, Timeline};
+
+    use super::*;
+
+    #[test]
+    fn a_profile_fits_into_one_page() {
+        let profile = Timeline::draw(|time| {
+            for number in 0..3 {
+                time.annotation(&format!("ProfilerStep#{number}"), |time| {
+                    let call = Category::PythonFunction;
+                    time.event(call, "train.py(7): step|x", |time| {
+                        time.op("aten::mm", 300_000);
+                        time.op("aten::relu", 300_000);
+                        time.op("aten::sum", 200_000);
+                    });
+                });
+            }
+        });
+        let analysis = Analysis::build(profile);
+        let work = Work::of(&analysis);
+        let explanation = Explanation::build(&analysis, &work, &OwnCode::default());
+        let text = explain_text(&explanation, "a_b.json");
+        // The rules that lack something are listed by what it is.
+        let (page, rest) = text.split_once("- rules without a finding").unwrap();
+        assert!(rest.contains("- cannot tell growing-memory"), "{rest}");
+        assert_eq!(
+            page,
+            "\
+# `a_b.json`
+
+- recorded: 2.40 ms with 15 events
+- steps: 3, p50 800 us, p90 800 us, longest 800 us
+- time of a step: operators 100 %
+- replayed for the findings: 3 steps of 800 us
+
+## Findings
+
+No cause of slowness was found.
+
+## Operators
+
+| self | calls | operator | mostly from | dtype |
+|---|---|---|---|---|
+| 38 % | 3 | `aten::mm` |  |  |
+| 38 % | 3 | `aten::relu` |  |  |
+| 25 % | 3 | `aten::sum` |  |  |
+
+## What this rests on
+
+- no event was lost
+"
+        );
+    }
+}

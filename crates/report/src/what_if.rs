@@ -1,0 +1,169 @@
+//! Predictions as text: how long steps would take with some changes.
+
+use mindprof_answers::{Matched, NotChanged, Prediction};
+use mindprof_formats::counted;
+use mindprof_model::Nanos;
+
+use crate::grid::{Align, cut, grid, push_wrapped};
+use crate::steps::{percent, short_time};
+
+/// Returns a prediction as text, as `mindprof what-if` prints it.
+pub fn what_if_text(prediction: &Prediction, width: Option<usize>) -> String {
+    let mut text = String::new();
+    let (before, after) = (&prediction.unrecorded, &prediction.changed);
+    let what = if prediction.has_steps {
+        "A step would take"
+    } else {
+        "The recording, which has no steps, would take"
+    };
+    let change = match after.median.cmp(&before.median) {
+        std::cmp::Ordering::Less => {
+            let saved = before.median.saturating_sub(after.median);
+            format!("{} less", percent(saved, before.median))
+        }
+        std::cmp::Ordering::Equal => "no change".into(),
+        std::cmp::Ordering::Greater => {
+            let more = after.median.saturating_sub(before.median);
+            format!("{} more", percent(more, before.median))
+        }
+    };
+    let first = format!(
+        "{what} {} instead of {}: {change}",
+        short_time(after.median),
+        short_time(before.median)
+    );
+    push_wrapped(&mut text, &first, width);
+    text.push('\n');
+    push_times(&mut text, prediction);
+    let own = (prediction.recorded.median).saturating_sub(before.median);
+    let note = format!(
+        "The profiler's own cost is about {} of a recorded step ({}).",
+        short_time(own),
+        percent(own, prediction.recorded.median)
+    );
+    push_wrapped(&mut text, &note, width);
+    push_matched(&mut text, &prediction.matched, width);
+    text
+}
+
+fn push_times(text: &mut String, prediction: &Prediction) {
+    let count = prediction.numbers.len();
+    let median = if prediction.has_steps {
+        format!("Median of {}", counted(count as u64, "step"))
+    } else {
+        "Time".into()
+    };
+    let columns = [
+        ("Steps", Align::Left),
+        (median.as_str(), Align::Right),
+        ("In all", Align::Right),
+    ];
+    let times = [
+        ("as recorded", &prediction.recorded),
+        ("without the profiler", &prediction.unrecorded),
+        ("with the change", &prediction.changed),
+    ];
+    let mut rows: Vec<Vec<String>> = times
+        .into_iter()
+        .map(|(what, times)| {
+            vec![
+                what.into(),
+                short_time(times.median),
+                short_time(times.total),
+            ]
+        })
+        .collect();
+    rows.push(vec![
+        "saved".into(),
+        saved(prediction.unrecorded.median, prediction.changed.median),
+        saved(prediction.unrecorded.total, prediction.changed.total),
+    ]);
+    text.push_str(&grid(&columns, &rows));
+}
+
+fn saved(before: Nanos, after: Nanos) -> String {
+    if after > before {
+        return format!("-{}", short_time(after.saturating_sub(before)));
+    }
+    short_time(before.saturating_sub(after))
+}
+
+fn push_matched(text: &mut String, matched: &[Matched], width: Option<usize>) {
+    if matched.is_empty() {
+        return;
+    }
+    text.push('\n');
+    let room = width.map(|width| width.saturating_sub(28).max(20));
+    let rows: Vec<Vec<String>> = matched
+        .iter()
+        .map(|matched| {
+            let mut names: Vec<String> = (matched.names.iter())
+                .map(|name| match name.events {
+                    1 => name.name.clone(),
+                    events => format!("{} ({events})", name.name),
+                })
+                .collect();
+            if names.is_empty() {
+                names.push(matched.pattern.clone());
+            }
+            vec![
+                factor_text(matched.factor),
+                matched.changed.to_string(),
+                cut(&names.join(", "), room),
+            ]
+        })
+        .collect();
+    let columns = [
+        ("Time", Align::Right),
+        ("Events", Align::Right),
+        ("Changed, with all inside it", Align::Left),
+    ];
+    text.push_str(&grid(&columns, &rows));
+}
+
+fn factor_text(factor: f64) -> String {
+    if factor == 0.0 {
+        return "removed".into();
+    }
+    let percentage = 100.0 * factor;
+    if percentage < 10.0 {
+        format!("x {percentage:.1} %")
+    } else {
+        format!("x {percentage:.0} %")
+    }
+}
+
+/// Returns why changes cannot be replayed, and what to do instead.
+pub fn not_changed_text(reason: &NotChanged) -> (String, String) {
+    match reason {
+        NotChanged::NoChange => (
+            "nothing is to change".into(),
+            "say what: scale or remove work by name, or drop synchronization, data loading or \
+             copies"
+                .into(),
+        ),
+        NotChanged::NoWork => (
+            "nothing ran on the CPU".into(),
+            "record with the CPU among the activities".into(),
+        ),
+        NotChanged::NoMatch { pattern, similar } => {
+            let hint = match similar {
+                Some(similar) => format!("did you mean `{similar}`?"),
+                None => "list names with `mindprof table --include-python-functions`".into(),
+            };
+            (format!("nothing called `{pattern}` in the profile"), hint)
+        }
+        NotChanged::BadFactor { pattern, factor } => (
+            format!("the time of `{pattern}` cannot change by a factor of {factor}"),
+            "use 0.5 for half of the time, 0 to remove it".into(),
+        ),
+        NotChanged::NoDataLoading => (
+            "the profile has no data loading".into(),
+            "name the function that gets the next batch, and remove it".into(),
+        ),
+        NotChanged::NoDevice => (
+            "the profile has no device work".into(),
+            "record with the device among the activities".into(),
+        ),
+    }
+}
