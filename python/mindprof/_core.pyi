@@ -299,6 +299,7 @@ class Profile:
     @property
     def has_device_events(self) -> bool: ...
     def ask(self, question: str) -> str: ...
+    def told(self, question: str, width: int | None = None) -> str: ...
     def code_costs(
         self,
         what: str,
@@ -306,6 +307,22 @@ class Profile:
         mine: list[str] = ...,
         file: str | None = None,
         instances: bool = False,
+        width: int | None = None,
+    ) -> tuple[str, str]: ...
+    def critical_path(
+        self,
+        *,
+        mine: list[str] = ...,
+        limit: int = 10,
+        recorded: bool = False,
+        out: str | PathLike[str] | None = None,
+        width: int | None = None,
+    ) -> tuple[str, str]: ...
+    def what_if(
+        self,
+        scales: list[tuple[str, float]],
+        *,
+        without: list[str] = ...,
         width: int | None = None,
     ) -> tuple[str, str]: ...
     def trace_start_ns(self) -> int: ...

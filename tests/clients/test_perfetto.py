@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import mindprof
 import pytest
 
 from tests.clients.traces import DEVICE, HOST, ask_node, complete_events, convert, golden, record
@@ -87,4 +89,27 @@ def test_a_recording_of_our_own_is_whole(ending: str, tmp_path: Path) -> None:
     del counts["Trace", "PyTorch Profiler (0)"]
     assert {key: sums[0] for key, sums in seen.items() if key[0] != "cpu_instant_event"} == counts
     assert seen["user_annotation", "forward"][0] == 2
+    assert ask(path, DROPPED) == []
+
+
+PATH_TRACK = (
+    "select track.name as track, count(*) as number from slice join track"
+    " on track.id = slice.track_id where slice.category = 'critical_path' group by track_id"
+)
+
+
+def test_a_critical_path_is_a_track_of_its_own_with_arrows(tmp_path: Path) -> None:
+    source = golden("h200-torch2.11/gpt-full")
+    path = tmp_path / "path.json.gz"
+    mindprof.load(source).critical_path(out=path)
+    (track,) = ask(path, PATH_TRACK)
+    assert track["track"] == "critical path"
+    with gzip.open(path) as file:
+        records = [
+            event for event in json.load(file)["traceEvents"] if event.get("cat") == "critical_path"
+        ]
+    phases = Counter(event["ph"] for event in records)
+    assert track["number"] == phases["b"]
+    arrows = ask(path, FLOWS)[0]["number"] - ask(source, FLOWS)[0]["number"]
+    assert arrows == phases["s"] > 0
     assert ask(path, DROPPED) == []

@@ -7,17 +7,20 @@ and documented once. The engine computes all of them from a finished recording.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mindprof import _core
 from mindprof._results import lists
+from mindprof._results.advice import Advice
 from mindprof._results.code_costs import CodeCosts, code_costs
+from mindprof._results.critical_path import CriticalPath, critical_path
 from mindprof._results.device_use import Device, device_use
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.recorded_files import RecordedFiles
 from mindprof._results.step_times import StepTimes, step_times
+from mindprof._results.what_if import WhatIf, what_if
 
 NO_RECORDING = (
     "'NoneType' object has no attribute 'save' (no finished recording: "
@@ -151,6 +154,21 @@ class SharedResults(RecordedFiles):
         """
         return step_times(self._finished_recording("getting steps").ask("step_times"))
 
+    def advice(self) -> Advice:
+        """Returns why the steps are slow, what mending each cause would save, and what to try.
+
+        The price of a finding is the part of the step time that a replay of the recording saves
+        without it, so work that overlaps with other work costs nothing. The profiler's own cost is
+        estimated and left out.
+
+        Returns:
+            The findings, the most valuable first. `print` shows them as text.
+
+        Raises:
+            AttributeError: There is no finished recording.
+        """
+        return Advice(self._finished_recording("giving advice"))
+
     def device(self) -> Device:
         """Describes how devices were used: busy and idle time with its causes, and rates.
 
@@ -165,6 +183,76 @@ class SharedResults(RecordedFiles):
             AttributeError: There is no finished recording.
         """
         return device_use(self._finished_recording("describing devices").ask("device"))
+
+    def critical_path(
+        self,
+        *,
+        mine: str | Sequence[str] | None = None,
+        limit: int = 10,
+        recorded: bool = False,
+        out: str | os.PathLike[str] | None = None,
+    ) -> CriticalPath:
+        """Finds the chain of work and waiting that determines how long the steps take.
+
+        Work beside the path overlaps with it and saves nothing. `print` shows the text of
+        `mindprof critical-path`.
+
+        Args:
+            mine: Parts of the paths of the user's files, as for `functions`.
+            limit: The largest number of functions, modules, operators and kernels each.
+            recorded: Count the profiler's own cost, which is left out otherwise.
+            out: A Chrome trace to write, with the path as a track of its own and as arrows.
+
+        Raises:
+            AttributeError: No recording has finished.
+            ValueError: The name of `out` is not that of a Chrome trace.
+        """
+        recording = self._finished_recording("finding the critical path")
+        return critical_path(recording, mine=mine, limit=limit, recorded=recorded, out=out)
+
+    def what_if(
+        self,
+        *scale: str | Mapping[str, float],
+        remove: str | Sequence[str] = (),
+        synchronization: bool = True,
+        data_loading: bool = True,
+        overlap_copies: bool = False,
+        cuda_graphs: bool = False,
+    ) -> WhatIf:
+        """Predicts how long steps would take if some of their work were faster, or not there.
+
+        A name is that of an operator, kernel, range, module or function: all of it or a word of
+        it, or with `*` for any text. Everything inside of it changes too, with its kernels and its
+        backward work.
+
+        Args:
+            scale: Names and the factors of their times: `"optimizer=0.5"` or `{"optimizer": 0.5}`.
+            remove: Names of work that is removed.
+            synchronization: `False` lets the CPU run on where it waits for a device.
+            data_loading: `False` lets the next batch be there when the loop asks for it.
+            overlap_copies: Let copies between the CPU and devices run beside other work.
+            cuda_graphs: Let devices never wait for the CPU.
+
+        Example:
+            >>> profile.what_if("optimizer=0.5", synchronization=False).saved_us  # doctest: +SKIP
+            1250.0
+
+        Raises:
+            AttributeError: No recording has finished.
+            ValueError: Nothing has such a name, or nothing is to change.
+        """
+        without = [
+            name
+            for name, is_dropped in (
+                ("synchronization", not synchronization),
+                ("data_loading", not data_loading),
+                ("copies", overlap_copies),
+                ("launches", cuda_graphs),
+            )
+            if is_dropped
+        ]
+        recording = self._finished_recording("replaying steps")
+        return what_if(recording, scale, remove, without)
 
     def export_stacks(
         self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total"

@@ -1,0 +1,102 @@
+"""`Advice`: why a program is slow, what mending it would save, and what to try."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mindprof import _core
+
+
+class Finding(NamedTuple):
+    """A cause of slowness, and what mending it would save.
+
+    Args:
+        rule: The id of the rule that found it.
+        share: The part of the step time that mending it is likely to save, as a fraction. 0 if it
+            costs something other than time.
+        low: The least part that it is likely to save.
+        high: The largest part that it could save.
+        seconds: The time that it is likely to save in all steps together.
+        confidence: `"low"`, `"medium"` or `"high"`.
+        function: The user's function that leads to it.
+        file: The file of the function.
+        line: The line in it.
+        module: The module that most of it happens in.
+        events: The positions of the events that show it, the longest first.
+        event_count: The number of all events that show it.
+        remedy: What to try.
+    """
+
+    rule: str
+    share: float
+    low: float
+    high: float
+    seconds: float
+    confidence: str
+    function: str | None
+    file: str | None
+    line: int | None
+    module: str | None
+    events: list[int]
+    event_count: int
+    remedy: str
+
+
+class Overhead(NamedTuple):
+    """The profiler's own cost.
+
+    Args:
+        recorded_us: The recorded time of an average step, in microseconds.
+        unrecorded_us: The time that an average step is estimated to take without a profiler.
+    """
+
+    recorded_us: float
+    unrecorded_us: float
+
+
+class Advice:
+    """Why a program is slow. `print` shows it as `mindprof advise` does.
+
+    Attributes:
+        findings: The causes, the most valuable first.
+        clean: The ids of the rules that found nothing worth mending.
+        unknown: The rules that could not be applied, with what the recording lacks.
+        overhead: The profiler's own cost.
+        steps: The number of steps that the advice rests on.
+    """
+
+    findings: list[Finding]
+    clean: list[str]
+    unknown: dict[str, str]
+    overhead: Overhead
+    steps: int
+
+    def __init__(self, recording: _core.Profile) -> None:
+        """Asks the engine.
+
+        Args:
+            recording: The recording to judge.
+        """
+        import json
+
+        answer = json.loads(recording.ask("advice"))
+        self.findings = [_finding(one) for one in answer["findings"]]
+        self.clean = answer["clean"]
+        self.unknown = {one["rule"]: one["missing"] for one in answer["unknown"]}
+        self.overhead = Overhead(**answer["overhead"])
+        self.steps = answer["steps"]
+        self._recording = recording
+
+    def __str__(self) -> str:
+        """Returns the advice as text of 80 columns."""
+        return self._recording.told("advice", 80)
+
+    def __repr__(self) -> str:
+        """Returns the rules and shares of the findings."""
+        findings = ", ".join(f"{one.rule} {one.share:.1%}" for one in self.findings)
+        return f"<Advice: {findings or 'nothing found'}>"
+
+
+def _finding(one: dict[str, Any]) -> Finding:
+    fields = {**one, "event_count": one["count"], "remedy": one["try"]}
+    return Finding(*(fields[name] for name in Finding._fields))

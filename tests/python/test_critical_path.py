@@ -1,0 +1,69 @@
+"""`critical_path()` and `what_if()` of a profile."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import mindprof
+import pytest
+
+GOLDEN = Path(__file__).parents[1] / "goldens/h200-torch2.11/gpt-full.trace.json.gz"
+
+
+@pytest.fixture(scope="module")
+def profile() -> mindprof.LoadedProfile:
+    return mindprof.load(GOLDEN)
+
+
+def test_kinds_sum_to_the_step(profile: mindprof.LoadedProfile) -> None:
+    path = profile.critical_path(limit=3)
+    assert path.bound_by == path["bound_by"] == "cpu"
+    assert sum(path["split"].values()) == pytest.approx(path["unrecorded_us"], rel=0.02)
+    assert path["unrecorded_us"] < path["recorded_us"]
+    assert len(path["operators"]) == 3
+    assert str(path).startswith("Critical path of 2 steps: ")
+
+
+def test_the_profilers_cost_counts_if_asked_for(profile: mindprof.LoadedProfile) -> None:
+    path = profile.critical_path(recorded=True)
+    assert path["split"]["profiler_us"] > 0
+    assert sum(path["split"].values()) == pytest.approx(path["recorded_us"], rel=0.02)
+
+
+def test_the_path_is_written_as_a_track(profile: mindprof.LoadedProfile, tmp_path: Path) -> None:
+    profile.critical_path(out=tmp_path / "path.json.gz")
+    written = json.loads(gzip.decompress((tmp_path / "path.json.gz").read_bytes()))
+    phases = {
+        event["ph"] for event in written["traceEvents"] if event.get("cat") == "critical_path"
+    }
+    assert phases == {"b", "e", "s", "f"}
+    again = mindprof.load(tmp_path / "path.json.gz")
+    assert len(again.key_averages()) == len(profile.key_averages())
+    with pytest.raises(ValueError, match="Chrome traces only"):
+        profile.critical_path(out=tmp_path / "path.pftrace")
+
+
+def test_what_if_takes_names_and_keywords(profile: mindprof.LoadedProfile) -> None:
+    half = profile.what_if("optimizer=0.5")
+    assert half.changed_us < half.unrecorded_us < half.recorded_us
+    assert half.saved_us == half.unrecorded_us - half.changed_us
+    assert profile.what_if({"optimizer": 0.5}) == half
+    assert profile.what_if("optimizer=50%") == half
+    both = profile.what_if("optimizer=0.5", remove=["aten::addmm"], cuda_graphs=True)
+    assert both.changed_us < half.changed_us
+    assert "with the change" in str(half)
+
+
+@pytest.mark.parametrize("asked", ["optimizer", "optimizer=", "=0.5", "optimizer=-1"])
+def test_a_change_without_a_factor_is_refused(profile: mindprof.LoadedProfile, asked: str) -> None:
+    with pytest.raises(ValueError, match="NAME=FACTOR"):
+        profile.what_if(asked)
+
+
+def test_a_name_that_nothing_has_is_refused(profile: mindprof.LoadedProfile) -> None:
+    with pytest.raises(ValueError, match="did you mean `aten::addmm`"):
+        profile.what_if(remove="aten::admm")
+    with pytest.raises(ValueError, match="nothing is to change"):
+        profile.what_if()
