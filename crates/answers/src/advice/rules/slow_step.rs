@@ -21,6 +21,9 @@ pub(super) const RULE: Rule = Rule {
 /// The least number of steps of which some can be told to be slow.
 const ENOUGH_STEPS: usize = 5;
 
+/// Operators that take this part of the difference longer do not explain it: the machine does.
+const SAME_WORK: f64 = 0.5;
+
 fn check(facts: &Facts<'_>) -> Outcome {
     if facts.replay.steps().len() < ENOUGH_STEPS {
         return Outcome::Unknown("slow steps can be told from at least five steps");
@@ -43,13 +46,21 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if is_start || slowest.class == StepClass::DataLoading {
         return Outcome::Clean;
     }
-    // The step would be as fast as the median without the function that grew in it.
     let slow: Vec<u64> = times.slow.iter().map(|slow| slow.step.number).collect();
-    let is_slow = |id: EventId| {
-        let step = facts.around(id).step as usize;
-        let step = step.checked_sub(1).map(|step| facts.replay.steps()[step]);
+    let is_slow_step = |step: u32| {
+        let step = (step as usize).checked_sub(1);
+        let step = step.map(|step| facts.replay.steps()[step]);
         step.is_some_and(|step| slow.contains(&step.number))
     };
+    // If all operators take longer, the machine was slower in these steps.
+    let excess: u64 = times.slow.iter().map(|slow| slow.excess.0).sum();
+    let excess = excess as f64 / (times.slow.len() as u64 * times.p50.0).max(1) as f64;
+    let slowdown = facts.slowdown(is_slow_step, |step| !is_slow_step(step));
+    if slowdown > SAME_WORK.mul_add(excess, 1.0) {
+        return Outcome::Clean;
+    }
+    // The step would be as fast as the median without the function that grew in it.
+    let is_slow = |id: EventId| is_slow_step(facts.around(id).step);
     let is_grown = facts.names(|name| {
         let place = facts.own.place(name);
         place.is_some_and(|place| place.function == grown.function && place.file == grown.file)
@@ -156,6 +167,19 @@ mod tests {
         };
         assert_eq!(outcome(profile(), "slow-step"), "clean");
         assert_eq!(outcome(profile(), "slow-start"), "found");
+    }
+
+    // The machine was slower for a while.
+    #[test]
+    fn steps_of_the_same_work_are_clean() {
+        let profile = training(8, |time, step| {
+            let factor = if step == 5 { 4 } else { 1 };
+            time.call("train.py(20): step", |time| {
+                time.op("aten::mm", 1_000 * factor);
+                time.op("aten::relu", 300 * factor);
+            });
+        });
+        assert_eq!(outcome(profile, "slow-step"), "clean");
     }
 
     // Every step saves, which is slow but no outlier.
