@@ -43,6 +43,12 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let Some(((frame, _), calls)) = many else {
         return Outcome::Clean;
     };
+    // A loop that loads a batch for each call, such as a validation, runs over batches.
+    let is_loading = |id: &&EventId| facts.around(**id).is_loading;
+    let batches = facts.ranges.iter().filter(is_loading).count();
+    if batches * 2 >= calls.len() {
+        return Outcome::Clean;
+    }
     let factor = (WHOLE_BATCH / facts.per_step(calls.len())) as f32;
     let is_inside = facts.inside(&calls);
     let mut mending = Mending::default();
@@ -88,6 +94,22 @@ mod tests {
     #[test]
     fn a_few_calls_are_no_loop() {
         assert_eq!(outcome(looping(8), "loop-over-batch"), "clean");
+    }
+
+    // A validation calls the model once for each of its batches.
+    #[test]
+    fn a_loop_over_batches_is_clean() {
+        let profile = training(4, |time, _| {
+            time.call("train.py(7): evaluate", |time| {
+                for _ in 0..64 {
+                    time.range("enumerate(DataLoader)#_SingleProcess.__next__", |time| {
+                        time.idle(5);
+                    });
+                    time.call("nn.Module: Net_0", |time| time.op("aten::mm", 50));
+                }
+            });
+        });
+        assert_eq!(outcome(profile, "loop-over-batch"), "clean");
     }
 
     // A model of many layers calls each of them once.
