@@ -114,6 +114,16 @@ fn planted() -> Option<Vec<Planted>> {
 }
 
 #[test]
+fn every_rule_is_documented() {
+    let documented = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/advice.md");
+    let documented = std::fs::read_to_string(documented).unwrap();
+    for rule in mindprof_answers::RULES {
+        let row = format!("| `{}` | {} | {} |", rule.id, rule.cause, rule.remedy);
+        assert!(documented.contains(&row), "docs/advice.md lacks\n{row}");
+    }
+}
+
+#[test]
 fn planted_causes_are_found_and_priced() {
     let Some(all) = planted() else { return };
     for one in &all {
