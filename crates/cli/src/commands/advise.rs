@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use mindprof_answers::{Advice, OwnCode};
 use mindprof_report::{AdviceLayout, advice_text};
 
-use crate::failure::Outcome;
+use crate::failure::{Outcome, advised};
 use crate::input::{ReadLimits, read_analysis, tell_part};
 use crate::output::{print, print_line, tell};
 use crate::terminal::terminal_width;
@@ -78,6 +78,12 @@ pub(crate) fn run(args: &AdviseArgs) -> anyhow::Result<Outcome> {
     let Some(limit) = args.fail_over else {
         return Ok(Outcome::Fine);
     };
+    if advice.steps == 0 {
+        return Err(advised(
+            "no work on the CPU to judge: the limit does not apply",
+            "record the program's operators too",
+        ));
+    }
     if let Some(doubt) = limit.doubt() {
         tell(&doubt);
     }

@@ -19,6 +19,9 @@ const SMALL: Nanos = Nanos(15_000);
 /// The CPU time of replaying a captured graph, compared with launching each kernel.
 const GRAPH: f32 = 0.02;
 
+/// An operator that takes longer than this and launches nothing computes on the CPU.
+const LONG: Nanos = Nanos(100_000);
+
 fn check(facts: &Facts<'_>) -> Outcome {
     let mut times: Vec<Nanos> = facts.kernels.iter().map(|&id| facts.duration(id)).collect();
     if times.is_empty() {
@@ -35,7 +38,18 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let is_framework =
         |id: &&EventId| !facts.is_own_call(**id) && !waits[facts.profile.event(**id).name.index()];
     let launching = facts.operators.iter().chain(&facts.runtime);
-    let launching: Vec<EventId> = launching.filter(is_of_model).copied().collect();
+    // A long operator that launches nothing computes on the CPU, and no graph captures it.
+    let on_cpu: Vec<EventId> = facts
+        .operators
+        .iter()
+        .copied()
+        .filter(|&id| {
+            facts.duration(id) > LONG && facts.analysis.device_times().total(id) == Nanos::ZERO
+        })
+        .collect();
+    let is_on_cpu = facts.inside(&on_cpu);
+    let is_launching = |id: &&EventId| is_of_model(id) && !is_on_cpu[id.index()];
+    let launching: Vec<EventId> = launching.filter(is_launching).copied().collect();
     let calls = facts.calls.iter().filter(is_of_model).filter(is_framework);
     let mut mending = Mending::default();
     for &id in launching.iter().chain(calls) {
@@ -61,6 +75,16 @@ mod tests {
             time.call("model.py(5): forward", |time| time.compute(60, micros));
             time.synchronize();
         })
+    }
+
+    #[test]
+    fn work_on_the_cpu_is_not_captured() {
+        let profile = training(4, |time, _| {
+            time.op("aten::linalg_svd", 10_000);
+            time.call("model.py(5): forward", |time| time.compute(10, 4));
+            time.synchronize();
+        });
+        assert_eq!(outcome(profile, "launch-bound"), "clean");
     }
 
     #[test]

@@ -49,8 +49,14 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if batches * 2 >= calls.len() {
         return Outcome::Clean;
     }
-    let factor = (WHOLE_BATCH / facts.per_step(calls.len())) as f32;
+    if !facts.has_shapes() {
+        return Outcome::Unknown("shapes were not recorded: record_shapes=True");
+    }
     let is_inside = facts.inside(&calls);
+    if !takes_samples(facts, frame, &calls, &is_inside) {
+        return Outcome::Clean;
+    }
+    let factor = (WHOLE_BATCH / facts.per_step(calls.len())) as f32;
     let mut mending = Mending::default();
     for &id in &facts.events {
         // Backward work has the frame of its forward operator.
@@ -68,15 +74,56 @@ fn check(facts: &Facts<'_>) -> Outcome {
     })
 }
 
+/// Returns whether the calls take single samples out of a tensor. Modules that are used again, time
+/// steps, decoding and gradient accumulation are loops as well, but each of their calls has a batch
+/// or depends on the one before.
+fn takes_samples(
+    facts: &Facts<'_>,
+    frame: StringId,
+    calls: &[EventId],
+    is_inside: &[bool],
+) -> bool {
+    let is_of_loop = |id: &&EventId| facts.frames[id.index()] == Some(frame);
+    let count = |condition: fn(&str) -> bool| {
+        let found = facts.named(&facts.operators, condition);
+        found.iter().filter(is_of_loop).count()
+    };
+    let steps = facts.replay.steps().len();
+    let is_taken = count(|name| name == "aten::unbind") >= steps
+        || count(|name| name == "aten::select") * 2 >= calls.len();
+    let mut single = 0;
+    let mut all = 0;
+    for id in facts.outer_operators() {
+        if !is_inside[id.index()] {
+            continue;
+        }
+        if let Some((_, sizes)) = facts.tensors(id).first() {
+            all += 1;
+            single += usize::from(sizes.len() <= 1 || sizes[0] == 1);
+        }
+    }
+    is_taken && all > 0 && single * 2 > all
+}
+
 #[cfg(test)]
 mod tests {
+    use mindprof_model::DType;
+
     use crate::advice::rules::kit::*;
 
     fn looping(samples: u64) -> mindprof_model::Profile {
+        looping_over(samples, &[1, 64])
+    }
+
+    fn looping_over(samples: u64, sizes: &[usize]) -> mindprof_model::Profile {
         training(4, |time, _| {
             time.call("train.py(7): one_by_one", |time| {
+                time.op("aten::unbind", 1);
                 for _ in 0..samples {
-                    time.call("nn.Module: Net_0", |time| time.op("aten::mm", 50));
+                    time.call("nn.Module: Net_0", |time| {
+                        time.takes(DType::F32, &[sizes, &[64, 64]]);
+                        time.op("aten::mm", 50);
+                    });
                 }
             });
             time.op("aten::sum", 200);
@@ -94,6 +141,13 @@ mod tests {
     #[test]
     fn a_few_calls_are_no_loop() {
         assert_eq!(outcome(looping(8), "loop-over-batch"), "clean");
+    }
+
+    // An activation that is used by many layers, or a cell that runs over time.
+    #[test]
+    fn calls_with_a_batch_are_clean() {
+        let profile = looping_over(64, &[32, 64]);
+        assert_eq!(outcome(profile, "loop-over-batch"), "clean");
     }
 
     // A validation calls the model once for each of its batches.
