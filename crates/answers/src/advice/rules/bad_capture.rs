@@ -49,8 +49,7 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
         let remedy = "call torch.cuda.synchronize() before the profiler stops, and record ProfilerActivity.CUDA";
         return Some(("kernels are missing", Some(remedy)));
     }
-    let steps = facts.replay.steps().iter();
-    let recorded: u64 = steps.map(|step| step.duration.0).sum();
+    let recorded = facts.replay.recorded().total().0;
     let recording = recorded.saturating_sub(facts.base.0);
     if recording as f64 > RECORDING * recorded as f64 {
         let remedy = "record without with_stack, record_shapes and profile_memory: recording took most of the time";

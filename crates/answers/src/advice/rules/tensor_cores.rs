@@ -20,9 +20,13 @@ const SCALAR: [&str; 5] = ["sgemm", "ffma", "simt", "f32f32_f32f32_f32", "scudnn
 /// The marks of kernels that use tensor cores.
 const MARKS: [&str; 6] = ["tf32", "bf16", "f16", "hmma", "wgmma", "tensorop"];
 
+/// The marks of kernels that do not compute in float32.
+const OTHER_TYPES: [&str; 5] = ["dgemm", "igemm", "f64", "_s8", "double"];
+
 fn is_scalar_product(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SCALAR.iter().any(|mark| name.contains(mark)) && !MARKS.iter().any(|mark| name.contains(mark))
+    let has = |marks: &[&str]| marks.iter().any(|mark| name.contains(mark));
+    has(&SCALAR) && !has(&MARKS) && !has(&OTHER_TYPES)
 }
 
 fn check(facts: &Facts<'_>) -> Outcome {
