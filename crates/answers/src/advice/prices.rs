@@ -149,17 +149,18 @@ fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
         Some(Blame::Nobody) => None,
     };
     let steps = facts.replay.steps().len();
+    let confidence = match steps {
+        0..2 => Confidence::Low,
+        SURE_STEPS.. if !is_general => Confidence::High,
+        _ => Confidence::Medium,
+    };
     Finding {
         rule,
         share: *share,
         low: share * range.0,
         high: (share * range.1).min(1.0),
         time: Nanos((facts.base.0 as f64 * share) as u64),
-        confidence: match steps {
-            0..2 => Confidence::Low,
-            SURE_STEPS.. if !is_general => Confidence::High,
-            _ => Confidence::Medium,
-        },
+        confidence: confidence.min(evidence.confidence.unwrap_or(Confidence::High)),
         place,
         module: facts.module(&events),
         count: events.len(),

@@ -2,6 +2,7 @@
 
 use mindprof_model::{EventId, StringId};
 
+use super::Confidence;
 use super::facts::Facts;
 use crate::replay::WhatIf;
 use crate::top_operators::CodePlace;
@@ -69,6 +70,21 @@ pub(crate) enum Outcome {
     Unknown(&'static str),
 }
 
+impl Outcome {
+    /// Returns the outcome of a rule about events that a program can do without: found, unless there
+    /// are none.
+    pub(crate) fn without(facts: &Facts<'_>, events: Vec<EventId>) -> Self {
+        if events.is_empty() {
+            return Self::Clean;
+        }
+        Self::Found(Evidence {
+            mending: facts.without(&events),
+            events,
+            ..Evidence::default()
+        })
+    }
+}
+
 /// The basis of a finding.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
@@ -85,6 +101,8 @@ pub(crate) struct Evidence {
     pub(crate) name: Option<String>,
     /// The change to try, if it differs from the rule's.
     pub(crate) remedy: Option<&'static str>,
+    /// The most that the finding is sure.
+    pub(crate) confidence: Option<Confidence>,
 }
 
 /// The code to blame for a finding.

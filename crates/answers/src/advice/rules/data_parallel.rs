@@ -3,7 +3,7 @@
 use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "data-parallel",
@@ -27,15 +27,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let is_call = |name: &str| Place::parse(name).is_some_and(|place| is_file(place.file));
     let mut found = facts.named(&facts.calls, is_call);
     found.extend(facts.named(&facts.operators, |name| OPERATORS.contains(&name)));
-    let found = facts.outermost(&found);
-    if found.is_empty() {
-        return Outcome::Clean;
-    }
-    Outcome::Found(Evidence {
-        mending: facts.without(&found),
-        events: found,
-        ..Evidence::default()
-    })
+    Outcome::without(facts, facts.outermost(&found))
 }
 
 #[cfg(test)]

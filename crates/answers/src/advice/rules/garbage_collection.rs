@@ -1,7 +1,7 @@
 //! Python collects garbage in the middle of steps.
 
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "garbage-collection",
@@ -24,15 +24,7 @@ pub(super) fn is_collect(name: &str) -> bool {
 fn check(facts: &Facts<'_>) -> Outcome {
     let mut found = facts.named(&facts.calls, is_collect);
     found.extend(facts.named(&facts.ranges, |name| RANGES.contains(&name)));
-    let found = facts.outermost(&found);
-    if found.is_empty() {
-        return Outcome::Clean;
-    }
-    Outcome::Found(Evidence {
-        mending: facts.without(&found),
-        events: found,
-        ..Evidence::default()
-    })
+    Outcome::without(facts, facts.outermost(&found))
 }
 
 #[cfg(test)]

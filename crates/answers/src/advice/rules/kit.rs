@@ -87,6 +87,19 @@ impl Drawing {
         self.stack = outer;
     }
 
+    /// Draws the call of a Python function that another thread makes from now on.
+    pub(crate) fn beside(&mut self, name: &str, inside: impl FnOnce(&mut Self)) {
+        let (thread, now) = (self.thread, self.now);
+        self.thread = self.part.add_thread(Thread {
+            process: 1,
+            native: 1_000 + now,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        self.call(name, inside);
+        (self.thread, self.now) = (thread, now);
+    }
+
     /// Draws the call of a Python function that calls nothing.
     pub(crate) fn python(&mut self, name: &str, micros: u64) {
         self.call(name, |time| time.idle(micros));
@@ -140,6 +153,14 @@ impl Drawing {
     pub(crate) fn kernel_with(&mut self, name: &str, micros: u64, facts: &str) {
         let slot = self.device_work("cudaLaunchKernel", name, micros, 0);
         self.events[slot].2 = Some(facts.to_owned());
+    }
+
+    /// Draws a kernel whose launch was not recorded, from now on.
+    pub(crate) fn unlaunched_kernel(&mut self, name: &str, micros: u64) {
+        let slot = self.device_work("cudaLaunchKernel", name, micros, 0);
+        self.events[slot - 1].1.correlation = 0;
+        self.events[slot].1 = Links::default();
+        self.now += micros;
     }
 
     /// Launches a captured graph of one kernel.

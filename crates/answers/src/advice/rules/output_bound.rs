@@ -3,7 +3,7 @@
 use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "output-bound",
@@ -65,11 +65,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if !facts.is_usual(&calls) {
         return Outcome::Clean;
     }
-    Outcome::Found(Evidence {
-        mending: facts.without(&calls),
-        events: calls,
-        ..Evidence::default()
-    })
+    Outcome::without(facts, calls)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "recompilation",
@@ -36,15 +36,7 @@ pub(super) fn is_compiler(name: &str) -> bool {
 fn check(facts: &Facts<'_>) -> Outcome {
     let mut found = facts.named(&facts.ranges, is_compiler);
     found.extend(facts.named(&facts.calls, is_compiler));
-    let found = facts.outermost(&found);
-    if found.is_empty() {
-        return Outcome::Clean;
-    }
-    Outcome::Found(Evidence {
-        mending: facts.without(&found),
-        events: found,
-        ..Evidence::default()
-    })
+    Outcome::without(facts, facts.outermost(&found))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use mindprof_model::EventId;
 
 use crate::advice::facts::{Facts, MODULE};
-use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "sync-batchnorm",
@@ -37,14 +37,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
         is_inside[id.index()] && is_communication[facts.profile.event(**id).name.index()]
     };
     let found: Vec<EventId> = facts.events.iter().filter(is_found).copied().collect();
-    if found.is_empty() {
-        return Outcome::Clean;
-    }
-    Outcome::Found(Evidence {
-        mending: facts.without(&found),
-        events: found,
-        ..Evidence::default()
-    })
+    Outcome::without(facts, found)
 }
 
 #[cfg(test)]

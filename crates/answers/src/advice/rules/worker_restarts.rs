@@ -3,7 +3,7 @@
 use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "worker-restarts",
@@ -25,14 +25,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
         return Outcome::Unknown("Python calls were not recorded: with_stack=True");
     }
     let calls = facts.outermost(&facts.named(&facts.calls, is_start));
-    if calls.is_empty() {
-        return Outcome::Clean;
-    }
-    Outcome::Found(Evidence {
-        mending: facts.without(&calls),
-        events: calls,
-        ..Evidence::default()
-    })
+    Outcome::without(facts, calls)
 }
 
 #[cfg(test)]
