@@ -42,7 +42,7 @@ pub use streams::{QueueLength, StreamGaps, StreamUse};
 use copies::CopyKinds;
 use device_window::WindowSums;
 use idle::visit_causes;
-use properties::DeviceProperties;
+pub(crate) use properties::DeviceProperties;
 use rates::Rates;
 use timeline::{State, visit_stretches};
 use windows::{Windows, device_steps};
@@ -150,7 +150,7 @@ impl DeviceUse {
         let profile = analysis.profile();
         let items = &work.items;
         let known = properties.iter().find(|known| known.id == work.key.index);
-        let card = known.and_then(|known| Card::of(&known.name, known.memory_bytes));
+        let card = known.and_then(DeviceProperties::card);
         let mut sums = UseSums::new(profile.span(), steps);
         sums.add_stretches(items);
         let mut kinds = CopyKinds::default();

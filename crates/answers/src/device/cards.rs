@@ -1,28 +1,30 @@
 //! The limits of device models: dense floating-point operations per second by dtype, and
 //! bytes per second of their memory.
 //!
-//! The figures are those of the makers' data sheets, at boost clock and without sparsity.
+//! The figures are those of the makers' data sheets: the peak at boost clock for dense matrices. Half
+//! of a rate counts if a data sheet lists it with sparsity only.
 
 use mindprof_model::DType;
 use serde::Serialize;
 
-/// The limits of a device model, in units of 10^12 operations and 10^9 bytes per second. A rate is
+/// The limits of a device model for dense matrices, in units of 10^12 operations and 10^9 bytes per second. A rate is
 /// zero if the model has no such units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Card {
     /// The name of the model.
     pub model: &'static str,
-    /// The rate of double precision, on tensor cores if they have it.
+    /// The rate of double precision, on tensor cores or matrix cores if they have it.
     pub float64_tflops: f64,
-    /// The rate of single precision without tensor cores.
+    /// The rate of single precision without tensor cores. AMD's matrix cores compute in it as well
+    /// and count.
     pub float32_tflops: f64,
     /// The rate of single precision that tensor cores round to TF32.
     pub tf32_tflops: f64,
-    /// The rate of `float16` on tensor cores, summed up in single precision.
+    /// The rate of `float16` on tensor cores, with sums in single precision.
     pub float16_tflops: f64,
-    /// The rate of `bfloat16` on tensor cores.
+    /// The rate of `bfloat16` on tensor cores, with sums in single precision.
     pub bfloat16_tflops: f64,
-    /// The rate of 8-bit floats on tensor cores.
+    /// The rate of 8-bit floats on tensor cores, with sums in single precision.
     pub float8_tflops: f64,
     /// The bandwidth of the memory.
     pub memory_gb_per_s: f64,
@@ -61,13 +63,21 @@ const fn rule(words: &'static [&'static str], least_gib: u64, card: Card) -> Rul
 
 /// The rules. The first one that fits counts, so that special models stand before general ones.
 /// The rates are those of float64, float32, TF32, float16, bfloat16 and float8.
-const RULES: [Rule; 17] = {
+const RULES: [Rule; 24] = {
     const HOPPER_SXM: [f64; 6] = [66.9, 66.9, 494.7, 989.4, 989.4, 1978.9];
+    const HOPPER_NVL: [f64; 6] = [60.0, 60.0, 417.5, 835.5, 835.5, 1670.5];
+    const BLACKWELL: [f64; 6] = [37.0, 75.0, 1_100.0, 2_250.0, 2_250.0, 4_500.0];
+    // A device is one of the two dies of an MI250X; one of an MI250 has the same name.
+    const CDNA2: [f64; 6] = [47.9, 47.9, 0.0, 191.5, 191.5, 0.0];
+    const CDNA3: [f64; 6] = [163.4, 163.4, 653.7, 1307.4, 1307.4, 2614.9];
     const AMPERE: [f64; 6] = [19.5, 19.5, 156.0, 312.0, 312.0, 0.0];
     const VOLTA: [f64; 6] = [7.8, 15.7, 0.0, 125.0, 0.0, 0.0];
     const VOLTA_PCIE: [f64; 6] = [7.0, 14.0, 0.0, 112.0, 0.0, 0.0];
     [
+        rule(&["B200"], 0, card("B200", BLACKWELL, 7_700.0)),
+        rule(&["H200", "NVL"], 0, card("H200 NVL", HOPPER_NVL, 4_800.0)),
         rule(&["H200"], 0, card("H200", HOPPER_SXM, 4_800.0)),
+        rule(&["H100", "NVL"], 0, card("H100 NVL", HOPPER_NVL, 3_938.0)),
         rule(
             &["H100", "PCIe"],
             0,
@@ -106,7 +116,12 @@ const RULES: [Rule; 17] = {
         rule(
             &["A10"],
             0,
-            card("A10", [1.0, 31.2, 62.5, 125.0, 125.0, 0.0], 600.0),
+            card("A10", [0.49, 31.2, 62.5, 125.0, 125.0, 0.0], 600.0),
+        ),
+        rule(
+            &["A10G"],
+            0,
+            card("A10G", [0.55, 35.0, 35.0, 70.0, 70.0, 0.0], 600.0),
         ),
         rule(
             &["T4"],
@@ -130,7 +145,14 @@ const RULES: [Rule; 17] = {
         rule(
             &["RTX", "3090"],
             0,
-            card("RTX 3090", [0.6, 35.6, 35.6, 71.0, 71.0, 0.0], 936.0),
+            card("RTX 3090", [0.56, 35.6, 35.6, 71.0, 71.0, 0.0], 936.0),
+        ),
+        rule(&["MI300X"], 0, card("MI300X", CDNA3, 5_300.0)),
+        rule(&["MI250X"], 0, card("MI250X, one die", CDNA2, 1_638.0)),
+        rule(
+            &["MI210"],
+            0,
+            card("MI210", [45.3, 45.3, 0.0, 181.0, 181.0, 0.0], 1_638.0),
         ),
     ]
 };
@@ -206,10 +228,19 @@ mod tests {
             ("Tesla T4", 14 * gib, Some("T4")),
             ("NVIDIA GeForce RTX 4090", 23 * gib, Some("RTX 4090")),
             ("NVIDIA GeForce RTX 3090", 23 * gib, Some("RTX 3090")),
+            ("NVIDIA A10G", 22 * gib, Some("A10G")),
+            ("NVIDIA H100 NVL", 93 * gib, Some("H100 NVL")),
+            ("NVIDIA H200 NVL", 140 * gib, Some("H200 NVL")),
+            ("NVIDIA B200", 179 * gib, Some("B200")),
+            ("AMD Instinct MI300X", 191 * gib, Some("MI300X")),
+            (
+                "AMD Instinct MI250X/MI250",
+                63 * gib,
+                Some("MI250X, one die"),
+            ),
             // Other models, whose names begin alike.
-            ("NVIDIA A10G", 22 * gib, None),
+            ("NVIDIA GB200", 185 * gib, None),
             ("NVIDIA L40", 44 * gib, None),
-            ("NVIDIA H100 NVL", 93 * gib, None),
             ("AMD Radeon Graphics", 63 * gib, None),
         ] {
             let found = Card::of(name, memory).map(|card| card.model);

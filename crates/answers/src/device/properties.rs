@@ -3,6 +3,8 @@
 use mindprof_model::Metadata;
 use serde::Deserialize;
 
+use super::cards::Card;
+
 /// The metadata key under which torch lists the devices.
 const KEY: &str = "deviceProperties";
 
@@ -13,6 +15,9 @@ pub(crate) struct DeviceProperties {
     pub(crate) name: String,
     #[serde(rename = "totalGlobalMem", default)]
     pub(crate) memory_bytes: u64,
+    /// The first number of the compute capability.
+    #[serde(rename = "computeMajor", default)]
+    pub(crate) compute_major: Option<u32>,
 }
 
 impl DeviceProperties {
@@ -24,5 +29,10 @@ impl DeviceProperties {
         devices
             .filter_map(|device| serde_json::from_value(device).ok())
             .collect()
+    }
+
+    /// Returns the limits of the device's model, if they are known.
+    pub(crate) fn card(&self) -> Option<Card> {
+        Card::of(&self.name, self.memory_bytes)
     }
 }

@@ -1,6 +1,5 @@
 //! The allocator holds much more memory than tensors need.
 
-use super::card::Card;
 use super::memory_pressure::Peaks;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
@@ -20,17 +19,12 @@ const MUCH_MORE: f64 = 2.0;
 const MUCH: f64 = 0.3;
 
 fn check(facts: &Facts<'_>) -> Outcome {
-    if !facts.has_device {
-        return Outcome::Clean;
-    }
-    let Some(peaks) = Peaks::of(facts) else {
-        return Outcome::Unknown("memory was not recorded: profile_memory=True");
-    };
-    let Some(card) = Card::of(facts) else {
-        return Outcome::Unknown("the size of the device's memory is not in this profile");
+    let (peaks, size) = match Peaks::with_size(facts) {
+        Ok(found) => found,
+        Err(outcome) => return outcome,
     };
     let held = peaks.reserved as f64;
-    if held < MUCH_MORE * peaks.allocated as f64 || held < MUCH * card.memory as f64 {
+    if held < MUCH_MORE * peaks.allocated as f64 || held < MUCH * size as f64 {
         return Outcome::Clean;
     }
     Outcome::Found(Evidence {

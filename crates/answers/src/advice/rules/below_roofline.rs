@@ -2,7 +2,7 @@
 
 use mindprof_model::Nanos;
 
-use super::card::Card;
+use super::card::{device, least_seconds};
 use super::products::Product;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
@@ -29,7 +29,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if !facts.has_shapes() {
         return Outcome::Unknown("shapes were not recorded: record_shapes=True");
     }
-    let Some(limits) = Card::of(facts).and_then(|card| card.limits()) else {
+    let Some(card) = device(facts).and_then(|device| device.card()) else {
         return Outcome::Unknown("the limits of this card are not known");
     };
     let mut mending = Mending::default();
@@ -37,9 +37,8 @@ fn check(facts: &Facts<'_>) -> Outcome {
     for id in facts.named(&facts.operators, Product::is_name) {
         let kernels = facts.analysis.kernels(id);
         let time: u64 = kernels.iter().map(|&id| facts.duration(id).0).sum();
-        let least = Product::of(facts, id).and_then(|product| {
-            limits.least_seconds(product.dtype, product.operations(), product.bytes())
-        });
+        let product = Product::of(facts, id);
+        let least = product.and_then(|product| least_seconds(&card, &product));
         let Some(least) = least.filter(|_| time >= LONG.0) else {
             continue;
         };

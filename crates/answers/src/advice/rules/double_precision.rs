@@ -2,7 +2,8 @@
 
 use mindprof_model::{DType, EventId};
 
-use super::card::Card;
+use super::card::device;
+use super::products::Product;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::input_dtypes::first_dtype;
@@ -35,12 +36,18 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if doubles.is_empty() || others < doubles.len() {
         return Outcome::Clean;
     }
-    let limits = Card::of(facts).and_then(|card| card.limits());
-    let on_device = limits.map_or(SINGLE, |limits| limits.single_to_double());
+    let card = device(facts).and_then(|device| device.card());
+    let arithmetic = card.map_or(SINGLE, |card| {
+        (card.float64_tflops / card.float32_tflops).min(SINGLE)
+    });
+    // All other operators are as fast as the memory.
+    let is_arithmetic = facts.names(|name| Product::is_name(name) || name.contains("convolution"));
     let mut mending = Mending::default();
     for &id in &doubles {
+        let is_arithmetic = is_arithmetic[facts.profile.event(id).name.index()];
+        let factor = if is_arithmetic { arithmetic } else { SINGLE };
         for &kernel in facts.analysis.kernels(id) {
-            mending.scale(kernel, on_device as f32);
+            mending.scale(kernel, factor as f32);
         }
         if facts.analysis.kernels(id).is_empty() {
             mending.scale(id, SINGLE as f32);
@@ -80,6 +87,25 @@ mod tests {
         let finding = found(computing(DType::F64, 500), "double-precision");
         assert_eq!(blamed(&finding), "weights");
         assert_saves(&finding, 0.25);
+    }
+
+    // A T4 has few units for double precision, but sorting is as fast as the memory.
+    #[test]
+    fn only_products_gain_from_the_units_for_single_precision() {
+        let computing = |operator: &'static str| {
+            training(4, move |time, _| {
+                let card = r#"[{"id": 0, "name": "Tesla T4", "totalGlobalMem": 15000000000}]"#;
+                time.note("deviceProperties", card);
+                for _ in 0..5 {
+                    time.takes(DType::F32, &[&[64, 64]]);
+                    time.launch("aten::softmax", "softmax_kernel", 100);
+                }
+                time.takes(DType::F64, &[&[2048, 2048], &[2048, 2048]]);
+                time.launch(operator, "double_kernel", 500);
+            })
+        };
+        assert_saves(&found(computing("aten::cumsum"), "double-precision"), 0.24);
+        assert_saves(&found(computing("aten::mm"), "double-precision"), 0.47);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use mindprof_model::DeviceKind;
 
-use super::card::Card;
+use super::card::device;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
 
@@ -24,7 +24,21 @@ pub(super) struct Peaks {
 }
 
 impl Peaks {
-    pub(super) fn of(facts: &Facts<'_>) -> Option<Self> {
+    /// Returns the peaks with the size of the device's memory, or the outcome of a rule about it if
+    /// the profile has no device or does not tell.
+    pub(super) fn with_size(facts: &Facts<'_>) -> Result<(Self, u64), Outcome> {
+        if !facts.has_device {
+            return Err(Outcome::Clean);
+        }
+        let missing = "memory was not recorded: profile_memory=True";
+        let peaks = Self::of(facts).ok_or(Outcome::Unknown(missing))?;
+        let size = device(facts).map(|device| device.memory_bytes);
+        let missing = "the size of the device's memory is not in this profile";
+        let size = size.filter(|&size| size > 0);
+        Ok((peaks, size.ok_or(Outcome::Unknown(missing))?))
+    }
+
+    fn of(facts: &Facts<'_>) -> Option<Self> {
         let records = facts.profile.memory().iter();
         let records = records.filter(|record| record.device != DeviceKind::Cpu);
         records.fold(None, |peaks, record| {
@@ -39,16 +53,11 @@ impl Peaks {
 }
 
 fn check(facts: &Facts<'_>) -> Outcome {
-    if !facts.has_device {
-        return Outcome::Clean;
-    }
-    let Some(peaks) = Peaks::of(facts) else {
-        return Outcome::Unknown("memory was not recorded: profile_memory=True");
+    let (peaks, size) = match Peaks::with_size(facts) {
+        Ok(found) => found,
+        Err(outcome) => return outcome,
     };
-    let Some(card) = Card::of(facts) else {
-        return Outcome::Unknown("the size of the device's memory is not in this profile");
-    };
-    if (peaks.allocated as f64) < FULL * card.memory as f64 {
+    if (peaks.allocated as f64) < FULL * size as f64 {
         return Outcome::Clean;
     }
     Outcome::Found(Evidence {
