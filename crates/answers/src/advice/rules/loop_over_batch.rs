@@ -1,8 +1,9 @@
 //! A model runs once for each sample, where it could run once for all.
 
-use mindprof_model::{Category, EventId, StringId};
+use mindprof_model::{Category, EventId, Nanos, StringId};
 use rustc_hash::FxHashMap;
 
+use super::products::Product;
 use crate::advice::facts::{Facts, MODULE};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 
@@ -17,8 +18,21 @@ pub(super) const RULE: Rule = Rule {
 /// A module that is called at least this often from one function in each step is in a loop.
 const MANY: f64 = 12.0;
 
+/// Parts of the names of modules that run over time.
+const RECURRENT: [&str; 4] = ["Cell", "RNN", "LSTM", "GRU"];
+
 /// One call for all samples takes longer than one call for one of them.
 const WHOLE_BATCH: f64 = 2.0;
+
+/// The largest cost of calling an operator that computes on the CPU, of a Python call and of running
+/// a kernel. Longer ones do work, and the work of all samples remains.
+const OPERATOR_CALL: Nanos = Nanos(10_000);
+const PYTHON_CALL: Nanos = Nanos(100_000);
+const KERNEL_CALL: Nanos = Nanos(5_000);
+
+/// The operations per byte from which on a product is limited by arithmetic. A product with a single
+/// sample has fewer, because it reads all weights; one with a batch has more.
+const BALANCE: f64 = 4.0;
 
 fn check(facts: &Facts<'_>) -> Outcome {
     if facts.calls.is_empty() {
@@ -43,6 +57,16 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let Some(((frame, _), calls)) = many else {
         return Outcome::Clean;
     };
+    // Cells of recurrent networks need the result of the call before.
+    let module = facts.name(calls[0]);
+    if RECURRENT.iter().any(|kind| module.contains(kind)) {
+        return Outcome::Clean;
+    }
+    // Gradients are accumulated over calls, because a whole batch needs too much memory.
+    let backward = facts.named(&facts.calls, |name| name.contains("run_backward"));
+    if backward.len() * 2 >= calls.len() {
+        return Outcome::Clean;
+    }
     // A loop that loads a batch for each call, such as a validation, runs over batches.
     let is_loading = |id: &&EventId| facts.around(**id).is_loading;
     let batches = facts.ranges.iter().filter(is_loading).count();
@@ -56,21 +80,73 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if !takes_samples(facts, frame, &calls, &is_inside) {
         return Outcome::Clean;
     }
-    let factor = (WHOLE_BATCH / facts.per_step(calls.len())) as f32;
-    let mut mending = Mending::default();
-    for &id in &facts.events {
-        // Backward work has the frame of its forward operator.
+    // Backward work has the frame of its forward operator.
+    let is_of_loop = |id: &EventId| {
         let is_of_frame = facts.frames[id.index()] == Some(frame)
-            && facts.profile.event(id).category != Category::PythonFunction;
-        if is_inside[id.index()] || is_of_frame {
-            mending.scale(id, factor);
-        }
+            && facts.profile.event(*id).category != Category::PythonFunction;
+        is_inside[id.index()] || is_of_frame
+    };
+    let of_loop: Vec<EventId> = facts.events.iter().copied().filter(is_of_loop).collect();
+    // The least time of the same calls is the time that nothing else disturbs.
+    let key = |id: EventId| {
+        let event = facts.profile.event(id);
+        (event.name, event.inputs)
+    };
+    let mut least: FxHashMap<_, Nanos> = FxHashMap::default();
+    for &id in &of_loop {
+        let own = facts.analysis.tree().self_time(id);
+        let least = least.entry(key(id)).or_insert(own);
+        *least = own.min(*least);
+    }
+    let call_factor = WHOLE_BATCH / facts.per_step(calls.len());
+    let mut mending = Mending::default();
+    for &id in &of_loop {
+        mending.scale(id, batched(facts, id, least[&key(id)], call_factor));
     }
     Outcome::Found(Evidence {
         events: calls,
         mending,
         blame: Some(Blame::Frame(frame)),
         ..Evidence::default()
+    })
+}
+
+/// Returns the own time of an event for each sample of a batch, compared with the own time of a call
+/// for one sample, `own`. The cost of the calls shrinks by `call_factor`; the work does not, unless a batch uses the device or
+/// the weights better.
+fn batched(facts: &Facts<'_>, id: EventId, own: Nanos, call_factor: f64) -> f32 {
+    let computes_on_cpu = || facts.analysis.device_times().total(id) == Nanos::ZERO;
+    let (call, used) = match facts.profile.event(id).category {
+        Category::Kernel => {
+            let filled = facts.argument(id, "blocks per SM").unwrap_or(1.0);
+            (KERNEL_CALL, filled.clamp(0.0, 1.0))
+        }
+        Category::PythonFunction => (PYTHON_CALL, 1.0),
+        Category::Operator if computes_on_cpu() => (OPERATOR_CALL, 1.0),
+        // These only launch work.
+        Category::Operator | Category::Runtime => return call_factor as f32,
+        Category::Annotation | Category::DeviceAnnotation | Category::Other => {
+            return call_factor as f32;
+        }
+    };
+    let work = own.saturating_sub(call).0 as f64 / own.0.max(1) as f64;
+    let operator = if facts.is_kernel(id) {
+        facts.outermost_operator(id)
+    } else {
+        Some(id)
+    };
+    let intensity = operator.map_or(BALANCE, |operator| intensity(facts, operator));
+    let intensity = (intensity / BALANCE).min(1.0);
+    (work * used * intensity).max(call_factor) as f32
+}
+
+/// Returns the operations per byte of a product, and enough for other operators.
+fn intensity(facts: &Facts<'_>, id: EventId) -> f64 {
+    if matches!(facts.name(id), "aten::mv" | "aten::addmv" | "aten::addmv_") {
+        return 0.5;
+    }
+    Product::of(facts, id).map_or(BALANCE, |product| {
+        product.operations() as f64 / product.bytes().max(1) as f64
     })
 }
 
@@ -83,14 +159,20 @@ fn takes_samples(
     calls: &[EventId],
     is_inside: &[bool],
 ) -> bool {
-    let is_of_loop = |id: &&EventId| facts.frames[id.index()] == Some(frame);
+    // A loop over time or tokens takes parts as well, but not of the dimension of samples.
+    let is_of_many = |id: EventId| match facts.tensors(id).first() {
+        // Times of a batch of one.
+        Some((_, [_, 1, _])) | None => false,
+        Some((_, sizes)) => sizes.first().is_some_and(|&first| first as f64 >= MANY),
+    };
     let count = |condition: fn(&str) -> bool| {
-        let found = facts.named(&facts.operators, condition);
-        found.iter().filter(is_of_loop).count()
+        let found = facts.named(&facts.operators, condition).into_iter();
+        let is_of_loop = |id: &EventId| facts.frames[id.index()] == Some(frame);
+        found.filter(|id| is_of_loop(id) && is_of_many(*id)).count()
     };
     let steps = facts.replay.steps().len();
     let is_taken = count(|name| name == "aten::unbind") >= steps
-        || count(|name| name == "aten::select") * 2 >= calls.len();
+        || count(|name| matches!(name, "aten::select" | "aten::slice")) * 2 >= calls.len();
     let mut single = 0;
     let mut all = 0;
     for id in facts.outer_operators() {
@@ -116,13 +198,19 @@ mod tests {
     }
 
     fn looping_over(samples: u64, sizes: &[usize]) -> mindprof_model::Profile {
+        working(samples, sizes, 8)
+    }
+
+    fn working(samples: u64, sizes: &[usize], micros: u64) -> mindprof_model::Profile {
         training(4, |time, _| {
             time.call("train.py(7): one_by_one", |time| {
+                time.takes(DType::F32, &[&[64, 64]]);
                 time.op("aten::unbind", 1);
                 for _ in 0..samples {
                     time.call("nn.Module: Net_0", |time| {
+                        time.idle(42);
                         time.takes(DType::F32, &[sizes, &[64, 64]]);
-                        time.op("aten::mm", 50);
+                        time.op("aten::convolution", micros);
                     });
                 }
             });
@@ -138,6 +226,33 @@ mod tests {
         assert_eq!(finding.module.as_deref(), Some("Net_0"));
     }
 
+    // Each sample is 500 us of arithmetic, which one call for all of them has to do as well.
+    #[test]
+    fn the_work_of_the_samples_is_not_saved() {
+        let profile = working(64, &[1, 64], 500);
+        assert_saves(&found(profile, "loop-over-batch"), 52.0 / 542.0);
+        let profile = working(64, &[1, 64], 2_000);
+        assert_eq!(outcome(profile, "loop-over-batch"), "clean");
+    }
+
+    // A product with one sample reads all weights, which one with a batch reads once.
+    #[test]
+    fn weights_that_each_call_reads_are_saved() {
+        let profile = training(4, |time, _| {
+            time.call("train.py(7): one_by_one", |time| {
+                time.takes(DType::F32, &[&[64, 1024]]);
+                time.op("aten::unbind", 1);
+                for _ in 0..64 {
+                    time.call("nn.Module: Net_0", |time| {
+                        time.takes(DType::F32, &[&[1, 1024], &[1024, 1024]]);
+                        time.op("aten::mm", 400);
+                    });
+                }
+            });
+        });
+        assert_saves(&found(profile, "loop-over-batch"), 0.87);
+    }
+
     #[test]
     fn a_few_calls_are_no_loop() {
         assert_eq!(outcome(looping(8), "loop-over-batch"), "clean");
@@ -147,6 +262,42 @@ mod tests {
     #[test]
     fn calls_with_a_batch_are_clean() {
         let profile = looping_over(64, &[32, 64]);
+        assert_eq!(outcome(profile, "loop-over-batch"), "clean");
+    }
+
+    /// A loop that takes a part of a tensor for each call.
+    fn taking(module: &str, sizes: &[usize], backward: bool) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.call("train.py(7): generate", |time| {
+                for _ in 0..64 {
+                    time.takes(DType::F32, &[sizes]);
+                    time.op("aten::select", 1);
+                    time.call(&format!("nn.Module: {module}"), |time| {
+                        time.takes(DType::F32, &[&[1, 64], &[64, 64]]);
+                        time.op("aten::mm", 8);
+                    });
+                    if backward {
+                        time.python("<built-in method run_backward of torch._C._EngineBase>", 20);
+                    }
+                }
+            });
+        })
+    }
+
+    // Each token needs the one before; the samples are a batch of one.
+    #[test]
+    fn generating_tokens_is_clean() {
+        let id = "loop-over-batch";
+        assert_eq!(outcome(taking("Net_0", &[64, 64], false), id), "found");
+        assert_eq!(outcome(taking("Net_0", &[1, 64, 64], false), id), "clean");
+        assert_eq!(outcome(taking("GRUCell_0", &[64, 64], false), id), "clean");
+        assert_eq!(outcome(taking("Net_0", &[64, 1, 64], false), id), "clean");
+    }
+
+    // Each call has a backward pass of its own.
+    #[test]
+    fn accumulated_gradients_are_clean() {
+        let profile = taking("Net_0", &[64, 64], true);
         assert_eq!(outcome(profile, "loop-over-batch"), "clean");
     }
 
