@@ -1,8 +1,11 @@
 //! Every step runs a model that is not trained.
 
-use super::passes::{Pass, passes_of};
+use mindprof_model::EventId;
+
+use super::passes::{Pass, check_passes, passes_of};
+use crate::advice::Confidence;
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "frozen-forward",
@@ -13,24 +16,44 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Outcome {
-    if facts.calls.is_empty() {
-        return Outcome::Unknown("calls of modules were not recorded: with_stack=True");
-    }
-    let calls = passes_of(facts, Pass::WithoutGradients, false);
-    if !facts.is_usual(&calls) {
+    if is_teacher(facts) {
         return Outcome::Clean;
     }
-    let blamed = facts.blamed(calls.iter().map(|&id| (id, facts.duration(id))));
-    Outcome::Found(Evidence {
-        mending: facts.without(&calls),
-        events: calls,
-        blame: blamed.map(Blame::Frame),
-        ..Evidence::default()
-    })
+    let mut outcome = check_passes(facts, Pass::WithoutGradients, false);
+    // The recording does not tell whether inputs come again.
+    if let Outcome::Found(evidence) = &mut outcome {
+        evidence.confidence = Some(Confidence::Low);
+    }
+    outcome
+}
+
+/// Returns whether the model takes the same inputs as one that is trained, as the teacher of a
+/// distillation and the target network of Q-learning do. Their inputs change with every step. The
+/// outputs of a frozen encoder are the inputs of the trained model.
+fn is_teacher(facts: &Facts<'_>) -> bool {
+    let first_input = |id: EventId| {
+        let inside = |at: EventId| std::iter::successors(Some(at), |&at| facts.parent(at));
+        let after = facts.operators.partition_point(|&operator| operator < id);
+        let mut operators = facts.operators[after..].iter().copied();
+        let first = operators.find(|&operator| {
+            !facts.tensors(operator).is_empty() || !inside(operator).any(|at| at == id)
+        })?;
+        let is_inside = inside(first).any(|at| at == id);
+        let tensors = facts.tensors(first);
+        let (_, sizes) = tensors.first().filter(|_| is_inside)?;
+        Some(*sizes)
+    };
+    let frozen = passes_of(facts, Pass::WithoutGradients, false);
+    let trained = passes_of(facts, Pass::Trained, true);
+    let input = |passes: &[EventId]| passes.first().and_then(|&id| first_input(id));
+    input(&frozen).is_some_and(|sizes| Some(sizes) == input(&trained))
 }
 
 #[cfg(test)]
 mod tests {
+    use mindprof_model::DType;
+
+    use crate::advice::Confidence;
     use crate::advice::rules::kit::*;
     use crate::advice::rules::passes::drawn::{forward, train};
 
@@ -48,11 +71,34 @@ mod tests {
         let finding = found(encoding(500), "frozen-forward");
         assert_eq!(blamed(&finding), "encode");
         assert_saves(&finding, 0.33);
+        assert_eq!(finding.confidence, Confidence::Low);
     }
 
     #[test]
     fn a_small_encoder_is_clean() {
         assert_eq!(outcome(encoding(20), "frozen-forward"), "clean");
+    }
+
+    // A teacher and a student see the same images.
+    #[test]
+    fn a_teacher_is_clean() {
+        let draw = |sizes: &'static [usize]| {
+            training(6, move |time, step| {
+                time.call("nn.Module: Teacher_0", |time| {
+                    time.takes(DType::F32, &[&[64, 512], &[512, 512]]);
+                    time.op("aten::mm", 500);
+                });
+                let number = step as u32 * 10 + 1;
+                time.call("nn.Module: Student_0", |time| {
+                    time.number(number);
+                    time.takes(DType::F32, &[sizes, &[512, 512]]);
+                    time.op("aten::mm", 500);
+                });
+                time.node("MmBackward0", number, |time| time.idle(500));
+            })
+        };
+        assert_eq!(outcome(draw(&[64, 512]), "frozen-forward"), "clean");
+        assert_eq!(outcome(draw(&[64, 128]), "frozen-forward"), "found");
     }
 
     // A program that only runs a model is not training.

@@ -1,12 +1,15 @@
 //! The calls of a model in the steps, and whether gradients are computed for them.
 //!
 //! Operators carry the number of the next backward node while gradients are enabled, and none
-//! otherwise. A pass whose numbers no backward node has is never used for gradients.
+//! otherwise. A pass whose numbers no backward node has is never used for gradients. Passes of
+//! activation checkpointing are no passes of their own: the first has no gradients, the second runs
+//! inside of the backward pass.
 
 use mindprof_model::{Category, EventId, ScopeKind};
 use rustc_hash::FxHashSet;
 
 use crate::advice::facts::{Facts, MODULE};
+use crate::advice::rule::Outcome;
 
 /// The purpose of a call of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +24,14 @@ pub(in crate::advice) enum Pass {
 
 /// At most this part of the numbers of an unused pass are those of a later one.
 const FEW: f64 = 0.2;
+
+/// Returns whether an event of this name is a backward pass or activation checkpointing: modules
+/// that run inside of it are run again, or will be.
+fn is_recomputing(name: &str) -> bool {
+    name.contains("torch/utils/checkpoint.py(")
+        || name.starts_with("autograd::engine::evaluate_function")
+        || name.contains("run_backward")
+}
 
 /// Returns the calls of modules that no other module makes, with what each is for.
 fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
@@ -46,7 +57,9 @@ fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
         }
     }
     let models = facts.outermost(&facts.named(&facts.calls, |name| name.starts_with(MODULE)));
-    let found = models.into_iter().filter_map(|id| {
+    let again = facts.inside(&facts.named(&facts.events, is_recomputing));
+    let models = models.into_iter().filter(|id| !again[id.index()]);
+    let found = models.filter_map(|id| {
         let (all, with, trained) = counts[id.index()];
         let pass = match (all, with) {
             (0, _) => return None,
@@ -71,10 +84,42 @@ pub(super) fn passes_of(facts: &Facts<'_>, purpose: Pass, is_trained: bool) -> V
     if trained.is_empty() {
         return Vec::new();
     }
-    let found = passes
-        .iter()
-        .filter(|&&(id, pass)| pass == purpose && trained.contains(&name(id)) == is_trained);
-    found.map(|&(id, _)| id).collect()
+    let found = (passes.iter().enumerate()).filter(|&(index, &(id, pass))| {
+        pass == purpose
+            && trained.contains(&name(id)) == is_trained
+            && !(purpose == Pass::WithoutGradients
+                && is_trained
+                && feeds_another(facts, &passes[index..]))
+    });
+    found.map(|(_, &(id, _))| id).collect()
+}
+
+/// Returns whether the first of some passes makes the input of another model, as the generator of a
+/// GAN does: in the same step, another model is trained before this one is.
+fn feeds_another(facts: &Facts<'_>, passes: &[(EventId, Pass)]) -> bool {
+    let [(id, _), later @ ..] = passes else {
+        return false;
+    };
+    let step = facts.around(*id).step;
+    let mut trained = (later.iter())
+        .take_while(|(later, _)| facts.around(*later).step == step)
+        .filter(|(_, pass)| *pass == Pass::Trained);
+    let name = |id: EventId| facts.profile.event(id).name;
+    trained
+        .next()
+        .is_some_and(|(later, _)| name(*later) != name(*id))
+}
+
+/// Returns the verdict about the calls that [`passes_of`] returns: most steps make them for nothing.
+pub(super) fn check_passes(facts: &Facts<'_>, purpose: Pass, is_trained: bool) -> Outcome {
+    if facts.calls.is_empty() {
+        return Outcome::Unknown("calls of modules were not recorded: with_stack=True");
+    }
+    let calls = passes_of(facts, purpose, is_trained);
+    if !facts.is_usual(&calls) {
+        return Outcome::Clean;
+    }
+    Outcome::without(facts, calls)
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Every step also runs the model without gradients.
 
-use super::passes::{Pass, passes_of};
+use mindprof_model::EventId;
+
+use super::passes::{Pass, check_passes};
+use crate::advice::Confidence;
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "per-step-validation",
@@ -12,25 +15,43 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// Parts of the names of functions that measure how good a model is.
+const MEASURING: [&str; 5] = ["valid", "eval", "test", "metric", "accura"];
+
+/// The change to try if nothing says that the model is measured. Programs also run a model without
+/// gradients to choose an action or to make targets.
+const IF_MEASURING: &str = "if it only measures the model, once per epoch, or from the outputs of the training pass: out.detach()";
+
 fn check(facts: &Facts<'_>) -> Outcome {
-    if facts.calls.is_empty() {
-        return Outcome::Unknown("calls of modules were not recorded: with_stack=True");
+    let mut outcome = check_passes(facts, Pass::WithoutGradients, true);
+    if let Outcome::Found(evidence) = &mut outcome
+        && !is_measuring(facts, &evidence.events)
+    {
+        evidence.remedy = Some(IF_MEASURING);
+        evidence.confidence = Some(Confidence::Low);
     }
-    let calls = passes_of(facts, Pass::WithoutGradients, true);
-    if !facts.is_usual(&calls) {
-        return Outcome::Clean;
-    }
-    let blamed = facts.blamed(calls.iter().map(|&id| (id, facts.duration(id))));
-    Outcome::Found(Evidence {
-        mending: facts.without(&calls),
-        events: calls,
-        blame: blamed.map(Blame::Frame),
-        ..Evidence::default()
-    })
+    outcome
+}
+
+/// Returns whether the program switches the model to evaluation, or a function that calls it has a
+/// name that says so.
+fn is_measuring(facts: &Facts<'_>, calls: &[EventId]) -> bool {
+    let switches = |name: &str| name.contains("nn/modules/module.py(") && name.ends_with(": eval");
+    let says_so = facts.names(|name| {
+        let place = facts.own.place(name);
+        place.is_some_and(|place| {
+            let function = place.function.to_ascii_lowercase();
+            MEASURING.iter().any(|part| function.contains(part))
+        })
+    });
+    let says_so = |id: EventId| says_so[facts.profile.event(id).name.index()];
+    let mut callers = std::iter::successors(calls.first().copied(), |&at| facts.parent(at));
+    callers.any(says_so) || facts.is_usual(&facts.named(&facts.calls, switches))
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::advice::Confidence;
     use crate::advice::rules::kit::*;
     use crate::advice::rules::passes::drawn::{forward, train};
 
@@ -50,6 +71,54 @@ mod tests {
         let finding = found(validating(1, 500), "per-step-validation");
         assert_eq!(blamed(&finding), "validate");
         assert_saves(&finding, 0.33);
+    }
+
+    // A policy that chooses the next action.
+    #[test]
+    fn a_pass_that_may_have_another_purpose_is_unsure() {
+        let profile = training(6, |time, step| {
+            time.call("train.py(9): act", |time| forward(time, "Net_0", None, 500));
+            train(time, step);
+        });
+        let finding = found(profile, "per-step-validation");
+        assert_eq!(finding.confidence, Confidence::Low);
+        assert!(finding.remedy.starts_with("if it only measures"));
+        let finding = found(validating(1, 500), "per-step-validation");
+        assert_eq!(finding.confidence, Confidence::Medium);
+    }
+
+    // A GAN trains its discriminator on the images of its generator.
+    #[test]
+    fn a_generator_without_gradients_is_clean() {
+        let profile = training(6, |time, step| {
+            let number = step as u32 * 30;
+            forward(time, "Generator_0", None, 500);
+            for (model, number) in [
+                ("Discriminator_0", number + 1),
+                ("Generator_0", number + 2),
+                ("Discriminator_0", number + 3),
+            ] {
+                forward(time, model, Some(number), 500);
+                time.node("MmBackward0", number, |time| time.idle(500));
+            }
+        });
+        assert_eq!(outcome(profile, "per-step-validation"), "clean");
+    }
+
+    // The first pass of reentrant checkpointing has no gradients, and the second is trained.
+    #[test]
+    fn reentrant_checkpointing_is_clean() {
+        let profile = training(6, |time, step| {
+            let number = step as u32 * 10 + 1;
+            time.call("torch/utils/checkpoint.py(250): forward", |time| {
+                forward(time, "Net_0", None, 500);
+            });
+            time.node("CheckpointFunctionBackward", number + 5, |time| {
+                forward(time, "Net_0", Some(number), 500);
+                time.node("MmBackward0", number, |time| time.idle(500));
+            });
+        });
+        assert_eq!(outcome(profile, "per-step-validation"), "clean");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The model runs more often than its gradients are computed.
 
-use super::passes::{Pass, passes_of};
+use super::passes::{Pass, check_passes};
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
     id: "repeated-work",
@@ -13,20 +13,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 fn check(facts: &Facts<'_>) -> Outcome {
-    if facts.calls.is_empty() {
-        return Outcome::Unknown("calls of modules were not recorded: with_stack=True");
-    }
-    let calls = passes_of(facts, Pass::Unused, true);
-    if !facts.is_usual(&calls) {
-        return Outcome::Clean;
-    }
-    let blamed = facts.blamed(calls.iter().map(|&id| (id, facts.duration(id))));
-    Outcome::Found(Evidence {
-        mending: facts.without(&calls),
-        events: calls,
-        blame: blamed.map(Blame::Frame),
-        ..Evidence::default()
-    })
+    check_passes(facts, Pass::Unused, true)
 }
 
 #[cfg(test)]
@@ -53,6 +40,25 @@ mod tests {
     #[test]
     fn a_short_pass_is_clean() {
         assert_eq!(outcome(twice(20), "repeated-work"), "clean");
+    }
+
+    // The forward pass runs again inside of the backward pass.
+    #[test]
+    fn checkpointing_is_clean() {
+        let profile = training(6, |time, step| {
+            let number = step as u32 * 10 + 1;
+            forward(time, "Net_0", Some(number), 500);
+            time.call(
+                "<built-in method run_backward of torch._C._EngineBase object at 0x7f>",
+                |time| {
+                    time.node("MmBackward0", number, |time| {
+                        forward(time, "Net_0", Some(number + 5), 500);
+                        time.idle(500);
+                    });
+                },
+            );
+        });
+        assert_eq!(outcome(profile, "repeated-work"), "clean");
     }
 
     // Gradients are accumulated over two passes, each with its backward pass.

@@ -1,8 +1,9 @@
 //! Something that only some steps do makes them slower than the others.
 
-use mindprof_model::EventId;
+use mindprof_model::{EventId, StringId};
 use rustc_hash::FxHashMap;
 
+use super::passes::{Pass, passes_of};
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::sampling::Sampling;
@@ -18,10 +19,14 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// The change to try if the slow steps measure the model.
+const VALIDATION: &str = "validate less often, on fewer batches, or in a process of its own";
+
 /// The least number of steps of which some can be told to be slow.
 const ENOUGH_STEPS: usize = 5;
 
-/// Operators that take this part of the difference longer do not explain it: the machine does.
+/// At least this part of the difference is work that the other steps do not have. Otherwise the same
+/// work takes longer.
 const SAME_WORK: f64 = 0.5;
 
 fn check(facts: &Facts<'_>) -> Outcome {
@@ -52,11 +57,11 @@ fn check(facts: &Facts<'_>) -> Outcome {
         let step = step.map(|step| facts.replay.steps()[step]);
         step.is_some_and(|step| slow.contains(&step.number))
     };
-    // If all operators take longer, the machine was slower in these steps.
+    // If the same work takes longer, the machine was slower in these steps, or had something else to
+    // do at times.
     let excess: u64 = times.slow.iter().map(|slow| slow.excess.0).sum();
-    let excess = excess as f64 / (times.slow.len() as u64 * times.p50.0).max(1) as f64;
-    let slowdown = facts.slowdown(is_slow_step, |step| !is_slow_step(step));
-    if slowdown > SAME_WORK.mul_add(excess, 1.0) {
+    let more = more_work(facts, is_slow_step);
+    if (more as f64) < SAME_WORK * excess as f64 {
         return Outcome::Clean;
     }
     // The step would be as fast as the median without the function that grew in it.
@@ -78,14 +83,41 @@ fn check(facts: &Facts<'_>) -> Outcome {
     found(facts, calls, Some(Blame::Place(place)), name)
 }
 
+/// Returns the time of the work that slow steps have beyond that of the others: of the events of each
+/// name, as many as there are more of them.
+fn more_work(facts: &Facts<'_>, is_slow: impl Fn(u32) -> bool) -> u64 {
+    // By name, the time and number in slow steps, and the number in the others.
+    let mut sums: FxHashMap<StringId, (u64, u64, u64)> = FxHashMap::default();
+    for &id in &facts.events {
+        let sum = sums.entry(facts.profile.event(id).name).or_default();
+        if is_slow(facts.around(id).step) {
+            sum.0 += facts.analysis.tree().self_time(id).0;
+            sum.1 += 1;
+        } else {
+            sum.2 += 1;
+        }
+    }
+    let steps = facts.replay.steps().len();
+    let slow = (1..=steps as u32).filter(|&step| is_slow(step)).count();
+    let ratio = slow as f64 / (steps - slow).max(1) as f64;
+    let more = sums.values().map(|&(time, slow, usual)| {
+        let more = (slow as f64 - usual as f64 * ratio).max(0.0);
+        time as f64 * more / (slow.max(1)) as f64
+    });
+    more.sum::<f64>() as u64
+}
+
 fn found(
     facts: &Facts<'_>,
     calls: Vec<EventId>,
     blame: Option<Blame>,
     name: Option<String>,
 ) -> Outcome {
+    let inside = facts.inside(&calls);
+    let passes = passes_of(facts, Pass::WithoutGradients, true);
+    let remedy = (passes.iter().any(|id| inside[id.index()])).then_some(VALIDATION);
     let mut mending = Mending::default();
-    for id in facts.all_inside(&calls) {
+    for &id in facts.events.iter().filter(|id| inside[id.index()]) {
         mending.scale(id, 0.0);
         mending.unblock(id);
     }
@@ -94,6 +126,7 @@ fn found(
         mending,
         blame,
         name,
+        remedy,
         ..Evidence::default()
     })
 }
@@ -131,6 +164,7 @@ fn occasional_calls(facts: &Facts<'_>) -> Vec<EventId> {
 #[cfg(test)]
 mod tests {
     use crate::advice::rules::kit::*;
+    use crate::advice::rules::passes::drawn::{forward, train};
 
     fn saving(micros: u64, steps: u64) -> mindprof_model::Profile {
         training(steps, |time, step| {
@@ -148,6 +182,23 @@ mod tests {
         let finding = found(saving(2_000, 8), "slow-step");
         assert_eq!(blamed(&finding), "save_checkpoint");
         assert_saves(&finding, 0.33);
+    }
+
+    #[test]
+    fn a_validation_has_a_remedy_of_its_own() {
+        let profile = training(8, |time, step| {
+            train(time, step);
+            if step % 4 == 3 {
+                time.call("train.py(40): run_on_held_out", |time| {
+                    forward(time, "Net_0", None, 3_000);
+                });
+            }
+        });
+        let finding = found(profile, "slow-step");
+        assert_eq!(blamed(&finding), "run_on_held_out");
+        assert!(finding.remedy.starts_with("validate"), "{}", finding.remedy);
+        let saving = found(saving(2_000, 8), "slow-step");
+        assert!(!saving.remedy.starts_with("validate"));
     }
 
     #[test]
@@ -180,6 +231,25 @@ mod tests {
             });
         });
         assert_eq!(outcome(profile, "slow-step"), "clean");
+    }
+
+    // The machine did something else in the middle of an operator.
+    #[test]
+    fn one_operator_that_takes_longer_is_clean() {
+        let draw = |calls: u64| {
+            training(8, move |time, step| {
+                time.call("train.py(20): step", |time| {
+                    time.op("aten::mm", 1_000);
+                    let is_slow = step == 5;
+                    time.op("aten::relu", if is_slow { 3_000 / calls } else { 30 });
+                    for _ in 1..if is_slow { calls } else { 1 } {
+                        time.op("aten::relu", 3_000 / calls);
+                    }
+                });
+            })
+        };
+        assert_eq!(outcome(draw(1), "slow-step"), "clean");
+        assert_eq!(outcome(draw(10), "slow-step"), "found");
     }
 
     // Every step saves, which is slow but no outlier.
