@@ -3,7 +3,7 @@
 use mindprof_model::{Category, EventId, Nanos, StringId};
 use rustc_hash::FxHashMap;
 
-use super::gaps::gaps;
+use super::gaps::{gaps, missing_launches};
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 
@@ -40,6 +40,9 @@ fn check(facts: &Facts<'_>) -> Outcome {
         .sum();
     if idle as f64 <= USUAL * steps as f64 {
         return Outcome::Clean;
+    }
+    if let Some(missing) = missing_launches(facts) {
+        return Outcome::Unknown(missing);
     }
     let waits = facts.names(is_wait_for_thread);
     let mut mending = Mending::default();
@@ -104,6 +107,18 @@ mod tests {
     #[test]
     fn a_host_that_keeps_up_is_clean() {
         assert_eq!(outcome(launching(90), "device-idle"), "clean");
+    }
+
+    // The device works at times, and no call says why not at others.
+    #[test]
+    fn kernels_without_launches_tell_nothing() {
+        let profile = training(4, |time, _| {
+            for _ in 0..10 {
+                time.idle(300);
+                time.unlaunched_kernel("bf16_gemm", 80);
+            }
+        });
+        assert_eq!(outcome(profile, "device-idle"), "unknown");
     }
 
     // One stream is idle for long, but the other one works.

@@ -19,6 +19,21 @@ impl Gap {
     }
 }
 
+/// The part of the device work whose launch may be missing.
+const MISSING: f64 = 0.1;
+
+/// Returns the missing data if the launches of device work were not recorded. The profile does not
+/// show then why the device is idle.
+pub(super) fn missing_launches(facts: &Facts<'_>) -> Option<&'static str> {
+    let is_launched = |id: &&EventId| facts.analysis.correlation().owner(**id).is_some();
+    let launched = facts.kernels.iter().filter(is_launched).count();
+    let missing = facts.kernels.len() - launched;
+    (missing as f64 > MISSING * facts.kernels.len() as f64).then_some(
+        "launches of device work are missing: \
+         activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]",
+    )
+}
+
 /// Returns the gaps of at least some length between the kernels of steps, in time order.
 ///
 /// ```text

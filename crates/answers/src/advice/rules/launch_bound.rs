@@ -1,7 +1,9 @@
 //! The device waits for the CPU to launch small kernels.
 
-use mindprof_model::{EventId, Nanos};
+use mindprof_model::{EventId, Nanos, StringId};
+use rustc_hash::FxHashMap;
 
+use super::gaps::missing_launches;
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 
@@ -19,6 +21,9 @@ const SMALL: Nanos = Nanos(15_000);
 /// The CPU time of replaying a captured graph, compared with launching each kernel.
 const GRAPH: f32 = 0.02;
 
+/// An optimizer that launches this many times as much as all else is to blame itself.
+const MOSTLY: usize = 4;
+
 /// An operator that takes longer than this and launches nothing computes on the CPU.
 const LONG: Nanos = Nanos(100_000);
 
@@ -30,6 +35,9 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let middle = times.len() / 2;
     if *times.select_nth_unstable(middle).1 >= SMALL {
         return Outcome::Clean;
+    }
+    if let Some(missing) = missing_launches(facts) {
+        return Outcome::Unknown(missing);
     }
     // A captured graph is launched at once: operators, their launches and the Python code that calls
     // them cost nothing.
@@ -55,13 +63,27 @@ fn check(facts: &Facts<'_>) -> Outcome {
     for &id in launching.iter().chain(calls) {
         mending.scale(id, GRAPH);
     }
-    // Python calls launch little: most of their time is a wait for the backward pass.
-    let tree = facts.analysis.tree();
-    let blamed = facts.blamed(launching.iter().map(|&id| (id, tree.self_time(id))));
+    // The function that launches most is to blame, however long its kernels take.
+    // The optimizer follows the model, unless it launches everything.
+    let is_of_optimizer = |id: &EventId| facts.around(*id).is_optimizer;
+    let (of_optimizer, mut counted): (Vec<EventId>, Vec<EventId>) =
+        facts.kernels.iter().partition(|id| is_of_optimizer(id));
+    if counted.len() * MOSTLY < of_optimizer.len() {
+        counted = of_optimizer;
+    }
+    let blamed = facts.blamed(counted.iter().map(|&id| (id, Nanos(1))));
+    let mut launches: FxHashMap<StringId, usize> = FxHashMap::default();
+    for operator in (counted.iter()).filter_map(|&id| facts.outermost_operator(id)) {
+        *launches
+            .entry(facts.profile.event(operator).name)
+            .or_default() += 1;
+    }
+    let most = (launches.into_iter()).max_by_key(|&(name, count)| (count, name));
     Outcome::Found(Evidence {
         events: facts.kernels.clone(),
         mending,
         blame: blamed.map(Blame::Frame),
+        name: most.map(|(name, _)| facts.profile.strings().text(name).to_owned()),
         ..Evidence::default()
     })
 }
@@ -92,6 +114,24 @@ mod tests {
         let finding = found(launching(4), "launch-bound");
         assert_eq!(blamed(&finding), "forward");
         assert!(finding.share > 0.5, "{}", finding.share);
+    }
+
+    // One kernel is longer than all others together.
+    #[test]
+    fn the_function_with_most_launches_is_to_blame() {
+        let profile = training(4, |time, _| {
+            time.call("model.py(5): forward", |time| time.compute(60, 4));
+            time.call("loss.py(5): loss", |time| {
+                time.operator("aten::sort", |time| {
+                    time.idle(600);
+                    time.kernel("sort_kernel", 400);
+                });
+            });
+            time.synchronize();
+        });
+        let finding = found(profile, "launch-bound");
+        assert_eq!(blamed(&finding), "forward");
+        assert_eq!(finding.name.as_deref(), Some("aten::mm"));
     }
 
     #[test]

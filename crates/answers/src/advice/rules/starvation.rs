@@ -2,7 +2,7 @@
 
 use mindprof_model::{Category, EventId, Nanos};
 
-use super::gaps::gaps;
+use super::gaps::{gaps, missing_launches};
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 
@@ -34,6 +34,9 @@ fn check(facts: &Facts<'_>) -> Outcome {
         .sum();
     if gaps.is_empty() || idle as f64 <= MUCH * steps as f64 || facts.per_step(gaps.len()) > FEW {
         return Outcome::Clean;
+    }
+    if let Some(missing) = missing_launches(facts) {
+        return Outcome::Unknown(missing);
     }
     let waits = facts.names(is_wait_for_thread);
     let is_filling = |id: &&EventId| {
