@@ -34,8 +34,9 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let is_slow = |name: &str| name.contains("native::elementwise_kernel<");
     for id in facts.named(&facts.kernels, is_slow) {
         let frame = facts.frames[id.index()];
-        // Sums of gradients have no frame.
-        if !is_inside[id.index()] && (frame == blamed || frame.is_none()) {
+        // Sums of gradients have no frame. If the conversions have none, the others are anybody's.
+        let is_of_blamed = blamed.is_some() && (frame == blamed || frame.is_none());
+        if !is_inside[id.index()] && is_of_blamed {
             mending.scale(id, MIXED);
         }
     }
@@ -74,6 +75,19 @@ mod tests {
     fn a_few_conversions_are_usual() {
         assert_eq!(outcome(with_conversions(3, 200), "conversions"), "clean");
         assert_eq!(outcome(with_conversions(8, 10), "conversions"), "clean");
+    }
+
+    // Without stacks, nobody knows which of the other kernels read mixed layouts.
+    #[test]
+    fn only_the_copies_count_without_stacks() {
+        let profile = training(4, |time, _| {
+            for _ in 0..8 {
+                time.launch("aten::contiguous", "copy_kernel", 200);
+                let kernel = "void at::native::elementwise_kernel<128, 2>";
+                time.launch("aten::add", kernel, 600);
+            }
+        });
+        assert_saves(&found(profile, "conversions"), 0.25);
     }
 
     // The copies run on the CPU while the device has work for much longer.

@@ -13,6 +13,9 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// The change to try if the loader has workers.
+const WITH_WORKERS: &str = "the workers are too slow: DataLoader(..., num_workers=MORE, prefetch_factor=4), or cheaper transforms";
+
 fn check(facts: &Facts<'_>) -> Outcome {
     let is_loading = |id: &&EventId| facts.around(**id).is_loading;
     let loading: Vec<EventId> = facts.events.iter().filter(is_loading).copied().collect();
@@ -24,12 +27,15 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let blamed = facts.blamed(loading.iter().map(|&id| (id, tree.self_time(id))));
     let is_range = |id: &&EventId| facts.profile.event(**id).category == Category::Annotation;
     let ranges: Vec<EventId> = loading.iter().filter(is_range).copied().collect();
+    let has_workers = |id: &EventId| facts.name(*id).contains("_MultiProcessingDataLoaderIter");
+    let remedy = ranges.iter().any(has_workers).then_some(WITH_WORKERS);
     let mut mending = Mending::default();
     mending.remove(loading);
     Outcome::Found(Evidence {
         events: ranges,
         mending,
         blame: blamed.map(Blame::Frame),
+        remedy,
         ..Evidence::default()
     })
 }
@@ -54,6 +60,23 @@ mod tests {
         let finding = found(with_loading(500), "data-loading");
         assert_eq!(blamed(&finding), "augment");
         assert_saves(&finding, 0.33);
+    }
+
+    #[test]
+    fn slow_workers_have_a_remedy_of_their_own() {
+        let profile = training(6, |time, _| {
+            let next = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+            time.range(next, |time| time.idle(500));
+            time.op("aten::mm", 1_000);
+        });
+        let finding = found(profile, "data-loading");
+        assert!(
+            finding.remedy.contains("prefetch_factor"),
+            "{}",
+            finding.remedy
+        );
+        let finding = found(with_loading(500), "data-loading");
+        assert!(!finding.remedy.contains("prefetch_factor"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use mindprof_model::EventId;
 
+use super::growing_memory::growth;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::replay::is_allocation_call;
@@ -15,6 +16,12 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// The change to try if the program needs more memory in each step.
+const GROWING: &str = "memory grows with every step, so each one takes more from the driver: keep numbers, not tensors with their graph (loss.item(), loss.detach())";
+
+/// The change to try if nothing is returned to the driver.
+const NEVER_FREED: &str = "let all steps use the same sizes: pad inputs, or run the largest one first; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True";
+
 fn check(facts: &Facts<'_>) -> Outcome {
     let calls = facts.named(&facts.runtime, is_allocation_call);
     if facts.per_step(calls.len()) < 1.0 {
@@ -27,12 +34,20 @@ fn check(facts: &Facts<'_>) -> Outcome {
     }
     // The code that frees is to blame: the allocations follow from it.
     let is_free = |id: &&EventId| facts.name(**id).contains("Free");
-    let frees = calls.iter().filter(is_free);
-    let blamed = facts.blamed(frees.map(|&id| (id, facts.duration(id))));
+    let frees: Vec<EventId> = calls.iter().filter(is_free).copied().collect();
+    let (blame, remedy) = match growth(facts) {
+        _ if frees.len() * 4 >= calls.len() => {
+            let times = frees.iter().map(|&id| (id, facts.duration(id)));
+            (facts.blamed(times).map(Blame::Frame), None)
+        }
+        Some(growth) => (growth.blame, Some(GROWING)),
+        None => (None, Some(NEVER_FREED)),
+    };
     Outcome::Found(Evidence {
         events: calls,
         mending,
-        blame: blamed.map(Blame::Frame),
+        blame,
+        remedy,
         ..Evidence::default()
     })
 }
@@ -62,6 +77,31 @@ mod tests {
     #[test]
     fn cheap_calls_are_clean() {
         assert_eq!(outcome(with_frees(5), "device-allocations"), "clean");
+    }
+
+    // Every step keeps a tensor, so the allocator has to take more memory.
+    #[test]
+    fn memory_that_grows_is_no_emptied_cache() {
+        let growing = |kept: i64| {
+            training(8, move |time, step| {
+                time.call("train.py(5): forward", |time| {
+                    time.operator("aten::empty", |time| {
+                        time.runtime("cudaMalloc", 400);
+                        time.allocate(0x1000 * (step + 1), 1 << 24);
+                    });
+                    time.compute(10, 100);
+                    time.synchronize();
+                });
+                if kept == 0 {
+                    time.allocate(0x1000 * (step + 1), -(1 << 24));
+                }
+            })
+        };
+        let finding = found(growing(1), "device-allocations");
+        assert!(finding.remedy.contains("grows"), "{}", finding.remedy);
+        assert_eq!(blamed(&finding), "forward");
+        let finding = found(growing(0), "device-allocations");
+        assert!(!finding.remedy.contains("empty_cache"));
     }
 
     // The allocator takes its memory in the first step and keeps it.

@@ -26,16 +26,24 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if steps.len() < ENOUGH_STEPS {
         return Outcome::Unknown("growth needs at least six steps");
     }
-    let Some(growth) = MemoryGrowth::find(facts.analysis, facts.own, steps, None) else {
-        return Outcome::Clean;
-    };
+    growth(facts).map_or(Outcome::Clean, Outcome::Found)
+}
+
+/// Returns the growth of memory with the code that keeps it, or `None` if memory does not grow or too
+/// little was recorded.
+pub(super) fn growth(facts: &Facts<'_>) -> Option<Evidence> {
+    let steps = facts.replay.steps();
+    if !facts.analysis.has_memory() || steps.len() < ENOUGH_STEPS {
+        return None;
+    }
+    let growth = MemoryGrowth::find(facts.analysis, facts.own, steps, None)?;
     let kept = keeping_calls(facts);
     let frame = kept.first().and_then(|id| facts.frames[id.index()]);
     let blame = match frame {
         Some(frame) => Some(Blame::Frame(frame)),
         None => growth.place.map(Blame::Place),
     };
-    Outcome::Found(Evidence {
+    Some(Evidence {
         events: kept,
         blame: Some(blame.unwrap_or(Blame::Nobody)),
         bytes: Some(growth.bytes_per_step),
