@@ -4,6 +4,7 @@ mod allocator_overhang;
 mod anomaly_detection;
 mod bad_capture;
 mod below_roofline;
+mod blocking_call;
 mod card;
 mod conv_bias_before_norm;
 mod conversions;
@@ -71,6 +72,7 @@ pub const RULES: &[&Rule] = &[
     &anomaly_detection::RULE,
     &bad_capture::RULE,
     &below_roofline::RULE,
+    &blocking_call::RULE,
     &conv_bias_before_norm::RULE,
     &conversions::RULE,
     &created_on_host::RULE,
@@ -126,6 +128,12 @@ pub const RULES: &[&Rule] = &[
 /// Returns whether calls of this name are the profiler's, or the subject of a rule of their own, so
 /// that they are not merely Python code.
 fn is_of_another_rule(name: &str) -> bool {
+    is_of_known_library(name) || blocking_call::is_waiting(name)
+}
+
+/// Returns whether calls of this name are the profiler's, or those of a library that has a rule of
+/// its own.
+fn is_of_known_library(name: &str) -> bool {
     output_bound::is_output(name)
         || debug_printing::is_printing(name)
         || garbage_collection::is_collect(name)

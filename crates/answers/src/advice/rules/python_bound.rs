@@ -1,9 +1,9 @@
 //! A function of the user's spends its time in Python code.
 
-use mindprof_model::{Category, EventId, StringId};
+use mindprof_model::{Category, EventId, Place, StringId};
 use rustc_hash::FxHashMap;
 
-use crate::advice::facts::{Facts, is_wait_for_thread};
+use crate::advice::facts::{Facts, MODULE, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 
 pub(super) const RULE: Rule = Rule {
@@ -34,11 +34,14 @@ fn check(facts: &Facts<'_>) -> Outcome {
         }
     }
     let waits = facts.names(|name| name.contains(ENGINE) || is_wait_for_thread(name));
+    // The framework's own calls between a function and the operators are nobody's loop.
+    let in_framework = in_framework(facts);
     // Calls of known libraries have rules of their own.
     let is_known = facts.inside(&facts.named(&facts.calls, super::is_of_another_rule));
     let is_pure = |id: &&EventId| {
         let around = facts.around(**id);
         !has_operator[id.index()]
+            && !in_framework[id.index()]
             && !is_known[id.index()]
             && !waits[facts.profile.event(**id).name.index()]
             && !around.is_loading
@@ -66,6 +69,29 @@ fn check(facts: &Facts<'_>) -> Outcome {
         blame: Some(Blame::Frame(frame)),
         ..Evidence::default()
     })
+}
+
+/// Returns, by event, whether the framework's own code leads to it, with no function of the user's in
+/// between.
+pub(super) fn in_framework(facts: &Facts<'_>) -> Vec<bool> {
+    let is_own = facts.names(|name| facts.own.place(name).is_some());
+    let is_framework = facts.names(is_framework);
+    let events = facts.profile.events();
+    let mut found = vec![false; events.len()];
+    // Parents precede their children.
+    for (index, event) in events.iter().enumerate() {
+        let parent = facts.parent(EventId::from_index(index));
+        let is_inside = parent.is_some_and(|parent| found[parent.index()]);
+        let name = event.name.index();
+        found[index] = !is_own[name] && (is_inside || is_framework[name]);
+    }
+    found
+}
+
+fn is_framework(name: &str) -> bool {
+    let is_file =
+        |place: Place<'_>| place.file.starts_with("torch/") || place.file.contains("/torch/");
+    name.starts_with(MODULE) || Place::parse(name).is_some_and(is_file)
 }
 
 #[cfg(test)]
@@ -99,6 +125,25 @@ mod tests {
             time.python("train.py(30): count_words", 1_000);
         });
         assert_eq!(outcome(profile, "python-bound"), "clean");
+    }
+
+    // Layers check their arguments; the user's function only calls them.
+    #[test]
+    fn code_of_the_framework_is_nobodys_loop() {
+        let draw = |function: &'static str| {
+            training(4, move |time, _| {
+                time.call("train.py(20): generate", |time| {
+                    time.call("nn.Module: Net_0", |time| {
+                        time.call(function, |time| time.python("<built-in function any>", 500));
+                        time.op("aten::mm", 1_000);
+                    });
+                });
+            })
+        };
+        let layer = "torch/nn/modules/activation.py(1100): forward";
+        assert_eq!(outcome(draw(layer), "python-bound"), "clean");
+        let finding = found(draw("model.py(7): forward"), "python-bound");
+        assert_eq!(blamed(&finding), "forward");
     }
 
     // The work is that of another thread.
