@@ -188,11 +188,28 @@ fn queue_length(
             started += 1;
         }
         let length = queued as i64 - started as i64;
-        at_changes += length as f64;
+        // A start before its launch, as clocks that disagree show it, empties no queue.
+        at_changes += length.max(0) as f64;
         queue.max = queue.max.max(length.max(0) as u64);
     }
     let whole = now.saturating_sub(first);
     queue.mean = weighted / whole.0.max(1) as f64;
     queue.mean_at_changes = at_changes / (2 * starts.len()) as f64;
     Some(queue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // CPU                    |launch|
+    // stream       |----|                     the clocks disagree
+    #[test]
+    fn a_start_before_its_launch_makes_no_negative_queue() {
+        let queue = queue_length(&mut [Nanos(50)], &[Nanos(10)], &mut |_, _, _| {}).unwrap();
+        assert_eq!(
+            (queue.mean, queue.mean_at_changes, queue.max),
+            (0.0, 0.0, 0)
+        );
+    }
 }
