@@ -51,15 +51,39 @@ def test_what_if_takes_names_and_keywords(profile: mindprof.LoadedProfile) -> No
     assert half.saved_us == half.unrecorded_us - half.changed_us
     assert profile.what_if({"optimizer": 0.5}) == half
     assert profile.what_if("optimizer=50%") == half
+    assert profile.what_if({"optimizer": "50%"}) == half
     both = profile.what_if("optimizer=0.5", remove=["aten::addmm"], cuda_graphs=True)
     assert both.changed_us < half.changed_us
     assert "with the change" in str(half)
 
 
-@pytest.mark.parametrize("asked", ["optimizer", "optimizer=", "=0.5", "optimizer=-1"])
-def test_a_change_without_a_factor_is_refused(profile: mindprof.LoadedProfile, asked: str) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "optimizer",
+        "optimizer=",
+        "=0.5",
+        "optimizer=-1",
+        "optimizer=1e12",
+        "optimizer=nan",
+        {"optimizer": 1e308},
+        {"optimizer": 10**400},
+        {"optimizer": "half"},
+    ],
+)
+def test_a_change_without_a_good_factor_is_refused(
+    profile: mindprof.LoadedProfile, asked: str | dict[str, float | str]
+) -> None:
     with pytest.raises(ValueError, match="NAME=FACTOR"):
         profile.what_if(asked)
+
+
+@pytest.mark.parametrize("asked", [3, ["optimizer=0.5"], {"optimizer": None}, {3: 0.5}])
+def test_a_change_of_another_type_is_refused(
+    profile: mindprof.LoadedProfile, asked: object
+) -> None:
+    with pytest.raises(TypeError, match="is no change: use"):
+        profile.what_if(asked)  # type: ignore[arg-type]
 
 
 def test_a_name_that_nothing_has_is_refused(profile: mindprof.LoadedProfile) -> None:

@@ -97,5 +97,7 @@ pub use time_selection::{NotSelected, TimeSelection};
 pub use top_operators::{CodePlace, TopOperator, TopOperators, WideFloats};
 pub use verdict::{Doubt, FailOn, Grown, Incomplete, Limit, Refusal, Verdict};
 pub use waits::{DataWaits, LateData, LoopTimes, Span, WaitFinding, WorkersStart};
-pub use what_if::{Changes, Matched, MatchedName, NotChanged, Prediction, ReplayedTimes};
+pub use what_if::{
+    Changes, LARGEST_FACTOR, Matched, MatchedName, NotChanged, Prediction, ReplayedTimes,
+};
 pub use work::{ImportTime, LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};

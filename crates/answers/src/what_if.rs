@@ -49,7 +49,7 @@ pub enum NotChanged {
         /// A pattern that matches something, if one is similar.
         similar: Option<String>,
     },
-    /// A factor is negative or not a number.
+    /// A factor is not a number from 0 to [`LARGEST_FACTOR`].
     BadFactor {
         /// The pattern.
         pattern: String,
@@ -61,6 +61,9 @@ pub enum NotChanged {
     /// The profile has no device work.
     NoDevice,
 }
+
+/// The largest factor. Larger ones are mistakes, and times would overflow.
+pub const LARGEST_FACTOR: f64 = 1_000.0;
 
 /// The time of the steps in one replay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -99,7 +102,7 @@ pub struct Prediction {
 }
 
 impl Changes {
-    /// Reads `NAME=FACTOR`. The factor may be a percentage.
+    /// Reads `NAME=FACTOR`. The factor is from 0 to [`LARGEST_FACTOR`] and may be a percentage.
     ///
     /// ```
     /// use mindprof_answers::Changes;
@@ -107,6 +110,8 @@ impl Changes {
     /// assert_eq!(Changes::read_scale("Optimizer.step*=0.5"), Some(("Optimizer.step*".into(), 0.5)));
     /// assert_eq!(Changes::read_scale("aten::mm=25%"), Some(("aten::mm".into(), 0.25)));
     /// assert_eq!(Changes::read_scale("aten::mm"), None);
+    /// assert_eq!(Changes::read_scale("aten::mm=-1"), None);
+    /// assert_eq!(Changes::read_scale("aten::mm=1e12"), None);
     /// ```
     pub fn read_scale(text: &str) -> Option<(String, f64)> {
         let (pattern, factor) = text.rsplit_once('=')?;
@@ -114,7 +119,7 @@ impl Changes {
             Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
             None => factor.trim().parse().ok()?,
         };
-        let is_good = factor.is_finite() && factor >= 0.0 && !pattern.trim().is_empty();
+        let is_good = is_factor(factor) && !pattern.trim().is_empty();
         is_good.then(|| (pattern.trim().to_owned(), factor))
     }
 
@@ -203,6 +208,10 @@ fn all_micros<S: serde::Serializer>(times: &[Nanos], serializer: S) -> Result<S:
     )
 }
 
+fn is_factor(factor: f64) -> bool {
+    (0.0..=LARGEST_FACTOR).contains(&factor)
+}
+
 /// Scales the time of everything that a pattern matches. Several patterns that match one event
 /// multiply.
 fn scale(
@@ -211,7 +220,7 @@ fn scale(
     factor: f64,
     change: &mut WhatIf,
 ) -> Result<Matched, NotChanged> {
-    if !factor.is_finite() || factor < 0.0 {
+    if !is_factor(factor) {
         return Err(NotChanged::BadFactor {
             pattern: pattern.into(),
             factor,

@@ -155,7 +155,7 @@ pub fn not_changed_text(reason: &NotChanged) -> (String, String) {
         }
         NotChanged::BadFactor { pattern, factor } => (
             format!("the time of `{pattern}` cannot change by a factor of {factor}"),
-            "use 0.5 for half of the time, 0 to remove it".into(),
+            "use a factor from 0 to 1000, such as 0.5 for half of the time".into(),
         ),
         NotChanged::NoDataLoading => (
             "the profile has no data loading".into(),

@@ -6,11 +6,14 @@ The engine replays a finished recording; `SharedResults` returns the result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, SupportsFloat
 
 from mindprof import _core
 
 WIDTH = 80
+
+LARGEST_FACTOR = 1000
+"""The engine refuses larger factors."""
 
 
 class WhatIf(dict[str, Any]):
@@ -51,7 +54,7 @@ class WhatIf(dict[str, Any]):
 
 def what_if(
     recording: _core.Profile,
-    scale: Sequence[str | Mapping[str, float]],
+    scale: Sequence[str | Mapping[str, float | str]],
     remove: str | Sequence[str],
     without: list[str],
 ) -> WhatIf:
@@ -65,14 +68,32 @@ def what_if(
     return WhatIf(json.loads(document), text)
 
 
-def _factors(asked: str | Mapping[str, float]) -> list[tuple[str, float]]:
+def _factors(asked: str | Mapping[str, float | str]) -> list[tuple[str, float]]:
+    if isinstance(asked, Mapping):
+        return [_factor(name, factor, {name: factor}) for name, factor in asked.items()]
     if not isinstance(asked, str):
-        return [(name, float(factor)) for name, factor in asked.items()]
+        raise TypeError(
+            f"{asked!r} is no change: use 'optimizer=0.5' or {{'optimizer': 0.5}}, "
+            "several of them as several arguments"
+        )
     name, equals, factor = asked.rpartition("=")
+    return [_factor(name if equals else "", factor, asked)]
+
+
+def _factor(name: object, factor: object, asked: object) -> tuple[str, float]:
+    """Reads a factor, which may be a percentage."""
+    if not isinstance(name, str) or not isinstance(factor, (str, SupportsFloat)):
+        raise TypeError(f"{asked!r} is no change: use a name and a factor, such as 0.5 or '50%'")
     try:
-        scale = float(factor.removesuffix("%")) / (100 if factor.endswith("%") else 1)
-    except ValueError:
+        if isinstance(factor, str):
+            scale = float(factor.removesuffix("%")) / (100 if factor.endswith("%") else 1)
+        else:
+            scale = float(factor)
+    except (ValueError, OverflowError):
         scale = -1.0
-    if not equals or not name.strip() or scale < 0:
-        raise ValueError(f"{asked!r} is no change: use NAME=FACTOR, such as 'optimizer=0.5'")
-    return [(name.strip(), scale)]
+    if not name.strip() or not 0 <= scale <= LARGEST_FACTOR:
+        raise ValueError(
+            f"{asked!r} is no change: use NAME=FACTOR with a factor from 0 to "
+            f"{LARGEST_FACTOR}, such as 'optimizer=0.5'"
+        )
+    return name.strip(), scale

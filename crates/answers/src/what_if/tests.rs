@@ -88,6 +88,8 @@ fn a_change_that_applies_to_nothing_is_refused() {
     assert_eq!(refused(&Changes::default()), NotChanged::NoChange);
     let negative = refused(&scaled(&[("aten::mm", -1.0)]));
     assert!(matches!(negative, NotChanged::BadFactor { .. }));
+    let huge = refused(&scaled(&[("aten::mm", 1e12)]));
+    assert!(matches!(huge, NotChanged::BadFactor { .. }));
     let changes = Changes {
         no_synchronization: true,
         ..Changes::default()

@@ -24,6 +24,9 @@ depends on has ended, so that removing what overlaps saves nothing.
 
 Exit codes: 0 success, 1 failure, 2 usage error";
 
+/// The tables of numbers need this much.
+const LEAST_WIDTH: usize = 60;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 #[expect(
@@ -59,7 +62,7 @@ pub(crate) struct WhatIfArgs {
     #[arg(long)]
     cuda_graphs: bool,
 
-    /// Limit the width; 0 means no limit [default: terminal width]
+    /// Limit the width, to at least 60; 0 means no limit [default: terminal width]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
 
@@ -72,7 +75,8 @@ pub(crate) struct WhatIfArgs {
 }
 
 fn scale(text: &str) -> Result<(String, f64), String> {
-    let expected = || "expected NAME=FACTOR, such as optimizer=0.5".to_owned();
+    let expected =
+        || "expected NAME=FACTOR with a factor from 0 to 1000, such as optimizer=0.5".to_owned();
     Changes::read_scale(text).ok_or_else(expected)
 }
 
@@ -102,6 +106,8 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Fine);
     }
     let width = args.width.or_else(terminal_width);
-    print(&what_if_text(&prediction, width.filter(|&width| width > 0)))?;
+    let width = width.filter(|&width| width > 0);
+    let width = width.map(|width| width.max(LEAST_WIDTH));
+    print(&what_if_text(&prediction, width))?;
     Ok(Outcome::Fine)
 }

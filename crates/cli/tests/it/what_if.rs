@@ -63,7 +63,15 @@ fn no_change_is_a_usage_error() {
         "{}",
         refused.stderr
     );
-    let refused = what_if(&trace, &["--scale", "optimizer"]);
-    assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("NAME=FACTOR"), "{}", refused.stderr);
+    for scale in [
+        "optimizer",
+        "optimizer=-1",
+        "optimizer=1e12",
+        "optimizer=nan",
+    ] {
+        let refused = what_if(&trace, &["--scale", scale]);
+        assert_eq!(refused.code, Some(2));
+        let told = refused.stderr;
+        assert!(told.contains("a factor from 0 to 1000"), "{told}");
+    }
 }
