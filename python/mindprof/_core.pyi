@@ -309,6 +309,7 @@ class Profile:
         instances: bool = False,
         width: int | None = None,
     ) -> tuple[str, str]: ...
+    def advice(self, *, mine: list[str] = ..., width: int | None = None) -> tuple[str, str]: ...
     def critical_path(
         self,
         *,

@@ -34,6 +34,14 @@ def test_findings_have_prices_and_remedies() -> None:
     assert advice.findings[0].rule in repr(advice)
 
 
+def test_files_can_be_named_as_mine() -> None:
+    loaded = mindprof.load(TRACE)
+    places = {finding.file for finding in loaded.advice().findings if finding.file}
+    assert places
+    assert not any(finding.file for finding in loaded.advice(mine="nowhere.py").findings)
+    assert loaded.advice(mine=sorted(places)).findings == loaded.advice().findings
+
+
 def test_a_profile_without_work_has_no_findings() -> None:
     with mindprof.profile() as prof:
         pass

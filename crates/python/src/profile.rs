@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::events::Events;
 use crate::held_tensors::Holders;
 use crate::py_cache::classes;
-use crate::replays::{PathQuestion, what_if};
+use crate::replays::{PathQuestion, advice, what_if};
 
 /// One profile with its analysis, which is computed by the first call that needs it.
 #[pyclass(frozen, module = "mindprof._core")]
@@ -133,6 +133,17 @@ impl Profile {
         };
         let found = py.enter(|| Ok::<_, Error>(asked.answer(self.analyzed(), what)))?;
         found.ok_or_else(|| PyValueError::new_err(format!("unknown question {what:?}")))
+    }
+
+    /// Returns why the steps are slow as JSON and as text.
+    #[pyo3(signature = (*, mine = Vec::new(), width = None))]
+    fn advice(
+        &self,
+        py: Python<'_>,
+        mine: Vec<String>,
+        width: Option<usize>,
+    ) -> PyResult<(String, String)> {
+        py.enter(|| Ok::<_, Error>(advice(self.analyzed(), &mine, width)))
     }
 
     /// Returns the critical path as JSON and as text, and writes a trace with it to `out`.

@@ -1,10 +1,12 @@
-//! The critical path and what-if for Python, as JSON and as text.
+//! Advice, the critical path and what-if for Python, as JSON and as text.
 
 use std::path::Path;
 
-use mindprof_answers::{Changes, CriticalPath, OwnCode, PathOptions, Prediction, Timing};
+use mindprof_answers::{Advice, Changes, CriticalPath, OwnCode, PathOptions, Prediction, Timing};
 use mindprof_formats::write_critical_path;
-use mindprof_report::{CodeLayout, critical_path_text, not_changed_text, what_if_text};
+use mindprof_report::{
+    AdviceLayout, CodeLayout, advice_text, critical_path_text, not_changed_text, what_if_text,
+};
 use mindprof_trace::{Effort, write_file_with};
 
 use crate::analyzed::Analyzed;
@@ -52,6 +54,23 @@ impl PathQuestion {
         };
         Ok((path.json(), critical_path_text(&path, layout)))
     }
+}
+
+/// Returns advice as JSON and as text. `mine` are parts of the paths of the user's files.
+pub(crate) fn advice(
+    analyzed: &Analyzed,
+    mine: &[String],
+    width: Option<usize>,
+) -> (String, String) {
+    let analysis = &analyzed.analysis;
+    let own = OwnCode::of(analysis.profile().metadata(), mine);
+    let advice = Advice::build(analysis, &own);
+    let layout = AdviceLayout {
+        findings: usize::MAX,
+        all_rules: true,
+        width,
+    };
+    (advice.json(), advice_text(&advice, layout))
 }
 
 /// Returns a prediction as JSON and as text, or the reason why there is none.

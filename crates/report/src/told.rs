@@ -1,9 +1,8 @@
 //! Conclusions as text, by the names under which Python asks for them.
 
 use mindprof_analyze::Analysis;
-use mindprof_answers::{Advice, OwnCode, StepTimes};
+use mindprof_answers::{OwnCode, StepTimes};
 
-use crate::advice::{AdviceLayout, advice_text};
 use crate::steps::{StepsLayout, steps_text};
 
 /// The largest number of steps that a text lists.
@@ -14,14 +13,6 @@ const STEPS: usize = 20;
 pub fn told(analysis: &Analysis, question: &str, width: Option<usize>) -> Option<String> {
     let own = || OwnCode::of(analysis.profile().metadata(), &[]);
     match question {
-        "advice" => {
-            let layout = AdviceLayout {
-                findings: usize::MAX,
-                all_rules: true,
-                width,
-            };
-            Some(advice_text(&Advice::build(analysis, &own()), layout))
-        }
         "step_times" => {
             let layout = StepsLayout { rows: STEPS, width };
             Some(steps_text(&StepTimes::build(analysis, &own()), layout))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from mindprof import _core
@@ -71,25 +72,27 @@ class Advice:
     overhead: Overhead
     steps: int
 
-    def __init__(self, recording: _core.Profile) -> None:
+    def __init__(self, recording: _core.Profile, mine: str | Sequence[str] | None = None) -> None:
         """Asks the engine.
 
         Args:
             recording: The recording to judge.
+            mine: Parts of the paths of the user's files.
         """
         import json
 
-        answer = json.loads(recording.ask("advice"))
+        patterns = [mine] if isinstance(mine, str) else list(mine or ())
+        document, self._text = recording.advice(mine=patterns, width=80)
+        answer = json.loads(document)
         self.findings = [_finding(one) for one in answer["findings"]]
         self.clean = answer["clean"]
         self.unknown = {one["rule"]: one["missing"] for one in answer["unknown"]}
         self.overhead = Overhead(**answer["overhead"])
         self.steps = answer["steps"]
-        self._recording = recording
 
     def __str__(self) -> str:
         """Returns the advice as text of 80 columns."""
-        return self._recording.told("advice", 80)
+        return self._text
 
     def __repr__(self) -> str:
         """Returns the rules and shares of the findings."""

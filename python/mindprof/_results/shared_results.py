@@ -154,12 +154,15 @@ class SharedResults(RecordedFiles):
         """
         return step_times(self._finished_recording("getting steps").ask("step_times"))
 
-    def advice(self) -> Advice:
+    def advice(self, *, mine: str | Sequence[str] | None = None) -> Advice:
         """Returns why the steps are slow, what mending each cause would save, and what to try.
 
         The price of a finding is the part of the step time that a replay of the recording saves
         without it, so work that overlaps with other work costs nothing. The profiler's own cost is
         estimated and left out.
+
+        Args:
+            mine: Parts of the paths of the user's files, as for `functions`.
 
         Returns:
             The findings, the most valuable first. `print` shows them as text.
@@ -167,7 +170,7 @@ class SharedResults(RecordedFiles):
         Raises:
             AttributeError: There is no finished recording.
         """
-        return Advice(self._finished_recording("giving advice"))
+        return Advice(self._finished_recording("giving advice"), mine)
 
     def device(self) -> Device:
         """Describes how devices were used: busy and idle time with its causes, and rates.
@@ -212,7 +215,7 @@ class SharedResults(RecordedFiles):
 
     def what_if(
         self,
-        *scale: str | Mapping[str, float],
+        *scale: str | Mapping[str, float | str],
         remove: str | Sequence[str] = (),
         synchronization: bool = True,
         data_loading: bool = True,
@@ -226,7 +229,8 @@ class SharedResults(RecordedFiles):
         backward work.
 
         Args:
-            scale: Names and the factors of their times: `"optimizer=0.5"` or `{"optimizer": 0.5}`.
+            scale: Names and the factors of their times, from 0 to 1000: `"optimizer=0.5"`,
+                `{"optimizer": 0.5}` or `{"optimizer": "50%"}`.
             remove: Names of work that is removed.
             synchronization: `False` lets the CPU run on where it waits for a device.
             data_loading: `False` lets the next batch be there when the loop asks for it.
@@ -239,7 +243,8 @@ class SharedResults(RecordedFiles):
 
         Raises:
             AttributeError: No recording has finished.
-            ValueError: Nothing has such a name, or nothing is to change.
+            TypeError: A change is neither a text nor a dictionary.
+            ValueError: Nothing has such a name, a factor is out of range, or nothing is to change.
         """
         without = [
             name
