@@ -1,10 +1,13 @@
 //! Advice as text: what is slow, what mending it would save, and what to try.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use mindprof_answers::{Advice, Confidence, Finding, Overhead, RULES};
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
-use crate::grid::{cut, push_line, push_wrapped};
+use crate::grid::{characters, cut, push_line, push_wrapped};
 use crate::number::memory_text;
 use crate::steps::short_time;
 use crate::visible::visible;
@@ -16,12 +19,19 @@ pub struct AdviceLayout {
     pub findings: usize,
     /// Whether the rules that found nothing are listed too.
     pub all_rules: bool,
-    /// The largest width, or `None` for no limit.
+    /// The largest width, or `None` for no limit. Narrower than 40 columns nothing can be read.
     pub width: Option<usize>,
 }
 
+/// The least width of advice.
+const LEAST_WIDTH: usize = 40;
+
 /// Returns advice as text, as `mindprof advise` prints it.
 pub fn advice_text(advice: &Advice, layout: AdviceLayout) -> String {
+    let layout = AdviceLayout {
+        width: layout.width.map(|width| width.max(LEAST_WIDTH)),
+        ..layout
+    };
     let mut text = String::new();
     if advice.steps == 0 {
         push_line(
@@ -31,7 +41,7 @@ pub fn advice_text(advice: &Advice, layout: AdviceLayout) -> String {
         return text;
     }
     let overhead = overhead_text(&advice.overhead, advice.steps);
-    push_wrapped(&mut text, &overhead, layout.width);
+    push_fitting(&mut text, &overhead, layout.width);
     if advice.findings.is_empty() {
         push_line(&mut text, "No cause of slowness was found");
     }
@@ -165,44 +175,65 @@ fn push_rules(text: &mut String, advice: &Advice, layout: AdviceLayout) {
             " (--all lists them)"
         },
     );
-    push_wrapped(text, &line, layout.width);
+    push_fitting(text, &line, layout.width);
     if !layout.all_rules {
         return;
     }
     if !advice.clean.is_empty() {
         push_indented(text, &advice.clean.join(", "), "Clean", layout.width);
     }
-    let mut missing: Vec<&str> = advice
-        .unknown
-        .iter()
-        .map(|unknown| unknown.missing)
-        .collect();
-    missing.sort_unstable();
-    missing.dedup();
-    for missing in missing {
-        let rules = advice
-            .unknown
-            .iter()
-            .filter(|unknown| unknown.missing == missing);
-        let rules: Vec<&str> = rules.map(|unknown| unknown.rule).collect();
-        let line = format!("Cannot tell {}: {missing}", rules.join(", "));
-        push_wrapped(text, &line, layout.width);
+    for (missing, rules) in missing_data(advice) {
+        let line = format!("Cannot tell {rules}: {missing}");
+        push_fitting(text, &line, layout.width);
     }
+}
+
+/// Returns what the recording lacks, each with the rules that need it.
+pub(crate) fn missing_data(advice: &Advice) -> BTreeMap<&'static str, String> {
+    let mut rules: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for unknown in &advice.unknown {
+        rules.entry(unknown.missing).or_default().push(unknown.rule);
+    }
+    let rules = rules.into_iter();
+    rules
+        .map(|(missing, rules)| (missing, rules.join(", ")))
+        .collect()
 }
 
 /// Appends a text with an indent, wrapped. The indent of the first line shows a label.
 fn push_indented(text: &mut String, line: &str, label: &str, width: Option<usize>) {
     const INDENT: usize = 7;
+    let width = width.map(|width| width.saturating_sub(INDENT));
     let mut wrapped = String::new();
-    push_wrapped(
-        &mut wrapped,
-        line,
-        width.map(|width| width.saturating_sub(INDENT)),
-    );
+    push_fitting(&mut wrapped, line, width);
     for (number, line) in wrapped.lines().enumerate() {
         let label = if number == 0 { label } else { "" };
         push_line(text, format!("{label:>5}  {line}").trim_end());
     }
+}
+
+/// Appends a line, wrapped between words and inside of those that are too long.
+fn push_fitting(text: &mut String, line: &str, width: Option<usize>) {
+    push_wrapped(text, &broken(line, width), width);
+}
+
+/// Returns a line whose words fit into a width: longer ones are broken into pieces.
+fn broken(line: &str, width: Option<usize>) -> Cow<'_, str> {
+    let Some(width) = width.filter(|&width| line.split(' ').any(|word| characters(word) > width))
+    else {
+        return line.into();
+    };
+    let mut broken = String::new();
+    let mut taken = 0;
+    for letter in line.chars() {
+        if taken == width && letter != ' ' {
+            broken.push(' ');
+            taken = 0;
+        }
+        broken.push(letter);
+        taken = if letter == ' ' { 0 } else { taken + 1 };
+    }
+    broken.into()
 }
 
 /// Returns a fraction as a percentage with as many digits as matter.
@@ -262,6 +293,13 @@ mod tests {
         ] {
             assert_eq!(short_name(name), short);
         }
+    }
+
+    #[test]
+    fn long_words_are_broken() {
+        assert_eq!(broken("in abcdefgh, 2", Some(5)), "in abcde fgh, 2");
+        assert_eq!(broken("in abcdefgh", None), "in abcdefgh");
+        assert_eq!(broken("in abc", Some(5)), "in abc");
     }
 
     #[test]

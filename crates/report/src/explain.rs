@@ -4,14 +4,17 @@ use mindprof_answers::{Explanation, Finding};
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
-use crate::advice::{evidence_text, overhead_text, price_text, share_text};
-use crate::grid::push_line;
+use crate::advice::{evidence_text, missing_data, overhead_text, price_text, share_text};
+use crate::grid::{cut, push_line};
 use crate::steps::{percent, short_time, slow_text, split_text};
 use crate::visible::visible;
 
 /// The largest numbers of functions and operators.
 const FUNCTIONS: usize = 8;
 const OPERATORS: usize = 8;
+
+/// The largest number of characters of a name.
+const LONGEST: usize = 160;
 
 /// Rows below this share of the time, in percent, are left out.
 const LEAST: u64 = 1;
@@ -188,16 +191,8 @@ fn push_limits(text: &mut String, explanation: &Explanation) {
         text,
         &format!("- rules without a finding: {}", advice.clean.len()),
     );
-    let mut missing: Vec<&str> = advice.unknown.iter().map(|one| one.missing).collect();
-    missing.sort_unstable();
-    missing.dedup();
-    for missing in missing {
-        let rules = advice.unknown.iter().filter(|one| one.missing == missing);
-        let rules: Vec<&str> = rules.map(|one| one.rule).collect();
-        push_line(
-            text,
-            &format!("- cannot tell {}: {missing}", rules.join(", ")),
-        );
+    for (missing, rules) in missing_data(advice) {
+        push_line(text, &format!("- cannot tell {rules}: {missing}"));
     }
 }
 
@@ -209,12 +204,13 @@ fn push_table(text: &mut String, header: &[&str], rows: &[Vec<String>]) {
     }
 }
 
-/// Returns a name as Markdown's code, in which nothing is markup.
+/// Returns a name as Markdown's code, in which nothing is markup. A long one is cut to a line.
 fn code(text: &str) -> String {
     if text.is_empty() {
         return String::new();
     }
-    let shown = visible(text).replace('`', "'").replace('|', "\\|");
+    let shown = cut(&visible(text), Some(LONGEST));
+    let shown = shown.replace('`', "'").replace('|', "\\|");
     format!("`{shown}`")
 }
 
@@ -225,6 +221,13 @@ mod tests {
     use mindprof_model::{Category, Timeline};
 
     use super::*;
+
+    #[test]
+    fn long_names_are_cut_to_a_line() {
+        let name = "n".repeat(1_000_000);
+        assert_eq!(code(&name).len(), LONGEST + 2);
+        assert_eq!(code("a|b"), "`a\\|b`");
+    }
 
     #[test]
     fn a_profile_fits_into_one_page() {

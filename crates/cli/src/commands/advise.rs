@@ -46,7 +46,7 @@ pub(crate) struct AdviseArgs {
     #[arg(long)]
     all: bool,
 
-    /// Limit the width; 0 means no limit [default: terminal width]
+    /// Limit the width, to at least 40; 0 means no limit [default: terminal width]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
 

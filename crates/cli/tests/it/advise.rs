@@ -67,6 +67,19 @@ fn text_fits_into_80_columns_and_lists_all_rules_on_request() {
 }
 
 #[test]
+fn narrower_than_40_columns_is_40_columns() {
+    for trace in [device_golden("threads-full"), device_golden("gpt-full")] {
+        let advise = |width: &str| {
+            run(["advise", trace.to_str().unwrap(), "--all", "--width", width]).printed()
+        };
+        let text = advise("20");
+        let is_narrow = |line: &str| line.chars().count() <= 40;
+        assert!(text.lines().all(is_narrow), "{text}");
+        assert_eq!(text, advise("40"));
+    }
+}
+
+#[test]
 fn a_finding_over_the_limit_is_told_by_the_exit_code() {
     let trace = device_golden("threads-full");
     let advise = |limit: &str| {
