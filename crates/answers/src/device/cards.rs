@@ -7,8 +7,8 @@
 use mindprof_model::DType;
 use serde::Serialize;
 
-/// The limits of a device model for dense matrices, in units of 10^12 operations and 10^9 bytes per second. A rate is
-/// zero if the model has no such units.
+/// The limits of a device model for dense matrices, in units of 10^12 operations and 10^9 bytes per
+/// second. A rate is zero if the model has no such units.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Card {
     /// The name of the model.

@@ -19,9 +19,12 @@ const MUCH_MORE: f64 = 2.0;
 const MUCH: f64 = 0.3;
 
 fn check(facts: &Facts<'_>) -> Outcome {
+    if !facts.has_device {
+        return Outcome::Clean;
+    }
     let (peaks, size) = match Peaks::with_size(facts) {
         Ok(found) => found,
-        Err(outcome) => return outcome,
+        Err(missing) => return Outcome::Unknown(missing),
     };
     let held = peaks.reserved as f64;
     if held < MUCH_MORE * peaks.allocated as f64 || held < MUCH * size as f64 {

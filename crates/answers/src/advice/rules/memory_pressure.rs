@@ -24,18 +24,13 @@ pub(super) struct Peaks {
 }
 
 impl Peaks {
-    /// Returns the peaks with the size of the device's memory, or the outcome of a rule about it if
-    /// the profile has no device or does not tell.
-    pub(super) fn with_size(facts: &Facts<'_>) -> Result<(Self, u64), Outcome> {
-        if !facts.has_device {
-            return Err(Outcome::Clean);
-        }
-        let missing = "memory was not recorded: profile_memory=True";
-        let peaks = Self::of(facts).ok_or(Outcome::Unknown(missing))?;
+    /// Returns the peaks with the size of the device's memory, or the data that is missing.
+    pub(super) fn with_size(facts: &Facts<'_>) -> Result<(Self, u64), &'static str> {
+        let peaks = Self::of(facts).ok_or("memory was not recorded: profile_memory=True")?;
         let size = device(facts).map(|device| device.memory_bytes);
-        let missing = "the size of the device's memory is not in this profile";
         let size = size.filter(|&size| size > 0);
-        Ok((peaks, size.ok_or(Outcome::Unknown(missing))?))
+        let size = size.ok_or("the size of the device's memory is not in this profile")?;
+        Ok((peaks, size))
     }
 
     fn of(facts: &Facts<'_>) -> Option<Self> {
@@ -53,9 +48,12 @@ impl Peaks {
 }
 
 fn check(facts: &Facts<'_>) -> Outcome {
+    if !facts.has_device {
+        return Outcome::Clean;
+    }
     let (peaks, size) = match Peaks::with_size(facts) {
         Ok(found) => found,
-        Err(outcome) => return outcome,
+        Err(missing) => return Outcome::Unknown(missing),
     };
     if (peaks.allocated as f64) < FULL * size as f64 {
         return Outcome::Clean;

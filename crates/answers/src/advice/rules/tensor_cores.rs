@@ -4,6 +4,7 @@ use super::card::device;
 use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::device::DeviceProperties;
 
 pub(super) const RULE: Rule = Rule {
     id: "tensor-cores",
@@ -50,7 +51,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
         return Outcome::Clean;
     }
     let device = device(facts);
-    let card = device.as_ref().and_then(|device| device.card());
+    let card = device.as_ref().and_then(DeviceProperties::card);
     let listed = device.and_then(|device| device.compute_major);
     let is_late = || {
         LATE.iter()
