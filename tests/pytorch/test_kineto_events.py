@@ -207,6 +207,8 @@ def test_raw_stacks_have_every_frame() -> None:
     [event] = [e for e in results(prof).events() if e.name() == "aten::ones"]
     assert any("test_raw_stacks_have_every_frame" in frame for frame in event.stack())
     calls = [e for e in results(prof).events() if e.is_python_function()]
+    if not calls and not hasattr(torch._C._autograd._KinetoEvent, "is_python_function"):
+        pytest.skip("the collector of this torch has no raw events of Python calls")
     assert {call.activity_type() for call in calls} == {"python_function"}
     assert all(call.python_id() >= 0 for call in calls)
 

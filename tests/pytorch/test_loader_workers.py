@@ -332,6 +332,7 @@ try:
         batches = iter(DataLoader(Slow(), num_workers=1))
         next(batches)
         is_busy.wait()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         connection.wait = lambda *_: os.kill(os.getpid(), signal.SIGINT)
 except KeyboardInterrupt:
     print("interrupted")

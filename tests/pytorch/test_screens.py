@@ -42,8 +42,9 @@ def screen(folder: Path, *words: str) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    start = done.stderr.index("mindprof: ")
-    return done.stderr[start:]
+    # On a busy machine, lines before the screen tell which stage the end of the run has reached.
+    said = re.sub(r"^mindprof: the program has ended: .*\n", "", done.stderr, flags=re.M)
+    return said[said.index("mindprof: ") :]
 
 
 def verdict(text: str) -> str:
@@ -100,9 +101,12 @@ def test_shares_agree_with_the_table_and_with_the_functions(tmp_path: Path, name
     assert str(share) in row, text
     trace = f"mindprof-{name}/trace.json.gz"
     answer = json.loads(command(tmp_path, "functions", trace, "--json"))
-    (cost,) = (cost for cost in answer["functions"] if cost["function"] == function)
-    shares = [100 * cost[part]["cpu_us"] / answer["total"]["cpu_us"] for part in ("own", "total")]
-    assert any(abs(share - part) <= 1 for part in shares), (text, shares)
+    (row,) = (row for row in answer["functions"] if row["function"] == function)
+    shares = [100 * row[part]["cpu_us"] / answer["total"]["cpu_us"] for part in ("own", "total")]
+    # The screen leaves out the profiler's own cost, which the list of functions contains.
+    cost = re.search(r"own\s+cost\s+\((\d+)\s+%\)", text)
+    error = 1 + (int(cost[1]) if cost else 0)
+    assert any(abs(share - part) <= error for part in shares), (text, shares)
 
 
 def test_memory_that_grows_is_told_with_its_line(tmp_path: Path) -> None:

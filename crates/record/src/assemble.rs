@@ -247,13 +247,17 @@ fn sampling(samples: &SampleCapture, scale: &Scale) -> Sampling {
     let main = if has_process { Some(process) } else { first };
     let is_main = |sample: &&Sample| Some(sample.thread) == main;
     let times = samples.list.iter().filter(is_main);
-    let (count, first, last) = times.fold((0, u64::MAX, 0), |(count, first, last), sample| {
-        (count + 1, sample.time.min(first), sample.time.max(last))
-    });
-    // The sampler rests longer if there are many threads.
-    let interval_ns = match count {
-        0 | 1 => SAMPLE_INTERVAL.as_nanos() as u64,
-        _ => scale.duration(last - first) / (count - 1),
+    let mut times: Vec<u64> = times.map(|sample| sample.time).collect();
+    let count = times.len() as u64;
+    // The sampler rests longer if there are many threads. The median leaves out the time of imports,
+    // in which each sample takes long because most code in it is new.
+    times.sort_unstable();
+    let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    let interval_ns = if gaps.is_empty() {
+        SAMPLE_INTERVAL.as_nanos() as u64
+    } else {
+        let middle = gaps.len() / 2;
+        scale.duration(*gaps.select_nth_unstable(middle).1)
     };
     Sampling {
         interval_us: interval_ns / 1000,

@@ -25,8 +25,21 @@ const WIDTH: usize = 80;
 const FUNCTIONS: usize = 8;
 const OPERATORS: usize = 4;
 
-/// The number of operators if there are more functions than lines.
+/// The number of operators if there are more functions than lines, and the number of functions from
+/// which on operators and findings do not make room for further ones.
 const FEWER_OPERATORS: usize = 3;
+const FEWEST_FUNCTIONS: usize = 3;
+
+/// The largest numbers of operators and of findings, in the order in which they are tried.
+const FITS: [(usize, usize); 7] = [
+    (OPERATORS, FINDINGS),
+    (FEWER_OPERATORS, FINDINGS),
+    (FEWER_OPERATORS, 2),
+    (2, 2),
+    (2, 1),
+    (1, 1),
+    (0, 1),
+];
 
 /// The largest number of facts.
 const FACTS: usize = 5;
@@ -85,33 +98,18 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
         top.push('\n');
         push_wrapped(&mut top, &steps, Some(WIDTH));
     }
-    let mut bottom = String::new();
-    let facts = facts(screen);
-    for fact in facts.iter().take(FACTS) {
-        push_wrapped(&mut bottom, fact, Some(WIDTH));
-    }
-    for finding in findings(screen) {
-        push_wrapped(&mut bottom, &finding_text(screen, finding), Some(WIDTH));
-    }
-    for line in &end.wrote {
-        push_wrapped(&mut bottom, line, Some(WIDTH));
-    }
-    push_wrapped(&mut bottom, &next(screen, end), None);
-    let mut operators = operator_rows(screen);
-    // The blank lines and headers of both lists count too.
-    let taken = lines(&top) + lines(&bottom) + 3;
-    let room = |operators: &[Vec<String>]| {
-        let theirs = if operators.is_empty() {
-            0
-        } else {
-            operators.len() + 2
-        };
-        LINES.saturating_sub(taken + theirs).clamp(3, FUNCTIONS)
-    };
-    if function_rows(&screen.paths, FUNCTIONS).len() > room(&operators) {
-        operators.truncate(FEWER_OPERATORS);
-    }
-    let functions = function_rows(&screen.paths, room(&operators));
+    // Operators and findings make room for functions, the least important first.
+    let parts = FITS
+        .iter()
+        .map(|&(operators, findings)| Parts::of(screen, end, operators, findings));
+    let taken = lines(&top);
+    let mut parts = parts
+        .into_iter()
+        .find(|parts| parts.is_fitting(screen, taken))
+        .unwrap_or_else(|| Parts::of(screen, end, 1, 1));
+    let functions = function_rows(&screen.paths, parts.room(taken));
+    let operators = std::mem::take(&mut parts.operators);
+    let bottom = parts.bottom;
     let mut text = top;
     if !functions.is_empty() {
         text.push('\n');
@@ -124,6 +122,54 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
     text.push('\n');
     text.push_str(&bottom);
     text
+}
+
+/// What stands below the functions of a screen.
+struct Parts {
+    operators: Vec<Vec<String>>,
+    bottom: String,
+}
+
+impl Parts {
+    fn of(screen: &Screen, end: &ScreenEnd, most_operators: usize, most_findings: usize) -> Self {
+        let mut bottom = String::new();
+        for fact in facts(screen).iter().take(FACTS) {
+            push_wrapped(&mut bottom, fact, Some(WIDTH));
+        }
+        for finding in findings(screen).into_iter().take(most_findings) {
+            push_wrapped(&mut bottom, &finding_text(screen, finding), Some(WIDTH));
+        }
+        for line in &end.wrote {
+            push_wrapped(&mut bottom, line, Some(WIDTH));
+        }
+        push_wrapped(&mut bottom, &next(screen, end), None);
+        let mut operators = operator_rows(screen);
+        operators.truncate(most_operators);
+        Self { operators, bottom }
+    }
+
+    /// Returns the number of functions that fit below `taken` lines.
+    fn room(&self, taken: usize) -> usize {
+        let operators = match self.operators.len() {
+            0 => 0,
+            // Their header and a blank line.
+            count => count + 2,
+        };
+        // The blank lines and the header of the functions count too.
+        let others = taken + lines(&self.bottom) + operators + 3;
+        LINES.saturating_sub(others).min(FUNCTIONS)
+    }
+
+    /// Returns whether as many functions fit as a screen needs.
+    fn is_fitting(&self, screen: &Screen, taken: usize) -> bool {
+        let wanted = function_rows(&screen.paths, FUNCTIONS).len();
+        let least = if self.operators.len() > FEWER_OPERATORS {
+            wanted
+        } else {
+            wanted.min(FEWEST_FUNCTIONS)
+        };
+        self.room(taken) >= least
+    }
 }
 
 const FUNCTION_COLUMNS: [(&str, Align); 4] = [
@@ -428,27 +474,32 @@ fn facts(screen: &Screen) -> Vec<String> {
             screen.facts.children.join(", ")
         ));
     }
-    if let Some(samples) = screen.samples().filter(|&samples| samples > 0) {
-        // Two standard errors of a share of one half, the least certain one.
-        let error = 100.0 / (samples as f64).sqrt();
-        facts.push(format!(
-            "Python code was sampled {}: shares are within {error:.1} points",
-            counted(samples, "time")
-        ));
-    }
-    let recording = screen.paths.recording;
-    let recorded = screen.paths.total + recording;
-    if is_share(recording, recorded, LEAST) {
-        facts.push(format!(
-            "the profiler's own cost, about {} of the time, is in none of these shares",
-            percent(recording, recorded)
-        ));
-    }
+    facts.extend(error_text(screen));
     if is_share(report.import_time(), report.recorded, FACT) {
         let imports = imports_text(&report.imports);
         facts.push(format!("imports, in none of these shares: {imports}"));
     }
     facts
+}
+
+/// Returns how far shares may be off, and which time they leave out.
+fn error_text(screen: &Screen) -> Option<String> {
+    let samples = screen.samples().filter(|&samples| samples > 0);
+    let error = samples.map(|samples| {
+        // Two standard errors of a share of one half, the least certain one.
+        let error = 100.0 / (samples as f64).sqrt();
+        format!("within {error:.1} points ({})", counted(samples, "sample"))
+    });
+    let recording = screen.paths.recording;
+    let recorded = screen.paths.total + recording;
+    let cost = is_share(recording, recorded, LEAST).then(|| {
+        format!(
+            "without the profiler's own cost ({})",
+            percent(recording, recorded)
+        )
+    });
+    let both: Vec<String> = [error, cost].into_iter().flatten().collect();
+    (!both.is_empty()).then(|| format!("shares are {}", both.join(", ")))
 }
 
 /// Returns the findings that are worth a line: what their rules say is not among the facts, and they

@@ -47,6 +47,9 @@ _NAMES = (
 #: The time after which a line reports the stage of the end of a run.
 SILENT_SECONDS = 2.0
 
+#: The width of the first screen.
+_WIDTH = 80
+
 
 class Results:
     """Writes the results of each window of a run."""
@@ -150,8 +153,11 @@ class Results:
         if not paths:
             return []
         sizes = sum(path.stat().st_size for path in paths)
+        wrote = f"wrote {self._near(self.folder)} ({size_text(sizes)}): "
         names = ", ".join(path.name.split(".")[0] for path in paths)
-        lines = [f"wrote {self._near(self.folder)} ({size_text(sizes)}): {names}"]
+        if len(wrote) + len(names) > _WIDTH:
+            names = f"{len(paths)} files"
+        lines = [wrote + names]
         if self.kept < 1:
             lines.append(
                 f"the trace has the last {self.kept:.0%} of these events: --keep all keeps them"

@@ -93,7 +93,7 @@ fn the_error_of_shares_rests_on_the_samples_of_their_thread() {
         ScreenFacts::default(),
     );
     let text = screen_text(&screen, &end());
-    let expected = "Python code was sampled 100 times: shares are within 10.0 points";
+    let expected = "shares are within 10.0 points (100 samples)";
     assert!(text.contains(expected), "{text}");
 }
 
@@ -220,4 +220,27 @@ fn a_place_that_is_too_long_keeps_its_line() {
     assert_eq!(fits(30), "Net.forward (resnet.py:120)");
     assert_eq!(fits(25), "forward (resnet.py:120)");
     assert!(fits(20).ends_with("py:120)") && fits(20).len() <= 20);
+}
+
+#[test]
+fn operators_and_findings_make_room_for_functions() {
+    let mut screen = screen_of(profile_of(400, 0), ScreenFacts::default());
+    let first = screen.advice.findings.first().cloned();
+    let first = first.expect("hundreds of items are a finding");
+    screen.advice.findings = vec![first; 3];
+    let found = |text: &str| text.matches("to save about").count();
+    let mut end = end();
+    let text = screen_text(&screen, &end);
+    assert_eq!(
+        (found(&text), text.contains("aten::addmm  ")),
+        (3, true),
+        "{text}"
+    );
+    for _ in 0..8 {
+        end.wrote.push("a line of the launcher".into());
+        let text = screen_text(&screen, &end);
+        assert!(text.lines().count() <= LINES, "{text}");
+        assert!(text.contains("forward (train.py:5)"), "{text}");
+    }
+    assert_eq!(found(&screen_text(&screen, &end)), 1);
 }
