@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use crate::questions::micros;
-use crate::replay::{CostName, RecorderCost};
+use crate::recorder_cost::{CostName, RecorderCost};
 use crate::sampling::Sampling;
 use crate::work::Work;
 

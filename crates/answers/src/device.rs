@@ -31,6 +31,7 @@ use crate::step_split::{StepSplit, split};
 use crate::step_times::loop_thread;
 use crate::steps::{Step, Steps};
 
+pub(crate) use by_correlation::ByCorrelation;
 pub use cards::{Card, MathUnits};
 pub use copies::{CopyDirection, CopyUse, CpuMemory};
 pub use device_window::{ClassTimes, DeviceWindow};

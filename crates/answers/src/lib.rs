@@ -40,6 +40,7 @@ mod modules;
 mod own_code;
 mod pictures;
 mod questions;
+mod recorder_cost;
 mod replay;
 mod run;
 mod sampling;

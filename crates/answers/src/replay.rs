@@ -5,20 +5,29 @@
 //! or stream, its launch, the work that a synchronization waits for. Without a change it gives the
 //! recorded times again.
 
+mod calls;
+mod chains;
+mod device_tasks;
+mod host_tasks;
+mod joints;
 mod path;
-mod recorder_cost;
 mod removals;
+mod stages;
 mod tasks;
+
+use std::ops::Range;
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{EventId, Nanos};
 
+pub(crate) use calls::{is_allocation_call, is_blocking_call, is_copy_call};
+use host_tasks::HostTasks;
 pub(crate) use path::{Lag, Piece, Work as PieceWork};
-pub(crate) use recorder_cost::{CostName, RecorderCost};
 pub(crate) use removals::Removals;
-use tasks::{NONE, Task, Tasks};
-pub(crate) use tasks::{is_allocation_call, is_blocking_call, is_copy_call};
+use stages::{Stage, Stages};
+use tasks::{NONE, Tasks};
 
+use crate::recorder_cost::RecorderCost;
 use crate::step_times::loop_thread;
 use crate::steps::{Step, Steps};
 
@@ -97,6 +106,7 @@ pub enum Timing {
 #[derive(Clone, Debug)]
 pub struct Replay {
     tasks: Tasks,
+    stages: Stages,
     steps: Vec<Step>,
     has_steps: bool,
 }
@@ -132,8 +142,16 @@ const GRAPH_GAP: Nanos = Nanos(500);
 
 /// The changes to several replays that are made at once.
 trait Change<const REPLAYS: usize> {
-    /// Returns the factors of the time of a task.
-    fn factors(&self, task: &Task) -> [f64; REPLAYS];
+    /// Returns the factors of the time of an event, or of the time between events.
+    fn factors(&self, event: u32) -> [f64; REPLAYS];
+
+    /// Returns the factors of the time of device work.
+    fn device_factors(&self, event: u32) -> [f64; REPLAYS] {
+        self.factors(event)
+    }
+
+    /// Returns the time of some tasks of a CPU thread, in nanoseconds.
+    fn host_times(&self, host: &HostTasks, tasks: Range<u32>, timing: Timing) -> [u64; REPLAYS];
 
     /// Returns the time that passes between two tasks.
     fn lag(&self, lag: Nanos) -> Nanos {
@@ -141,7 +159,7 @@ trait Change<const REPLAYS: usize> {
     }
 
     /// Returns whether a call no longer waits for device work.
-    fn is_unblocked(&self, _task: &Task) -> bool {
+    fn is_unblocked(&self, _event: u32) -> bool {
         false
     }
 }
@@ -150,18 +168,39 @@ trait Change<const REPLAYS: usize> {
 struct Unchanged;
 
 impl Change<1> for Unchanged {
-    fn factors(&self, _task: &Task) -> [f64; 1] {
+    fn factors(&self, _event: u32) -> [f64; 1] {
         [1.0]
+    }
+
+    fn host_times(&self, host: &HostTasks, tasks: Range<u32>, timing: Timing) -> [u64; 1] {
+        [host.times(tasks, timing).map(|(_, own)| own).sum()]
     }
 }
 
 impl Change<1> for WhatIf {
-    fn factors(&self, task: &Task) -> [f64; 1] {
-        if self.is_host_free && !task.is_device {
+    fn factors(&self, event: u32) -> [f64; 1] {
+        if self.is_host_free {
             return [0.0];
         }
-        let scale = self.scales.get(task.event as usize);
+        self.device_factors(event)
+    }
+
+    fn device_factors(&self, event: u32) -> [f64; 1] {
+        let scale = self.scales.get(event as usize);
         [scale.map_or(1.0, |&scale| f64::from(scale))]
+    }
+
+    fn host_times(&self, host: &HostTasks, tasks: Range<u32>, timing: Timing) -> [u64; 1] {
+        if self.is_host_free {
+            return [0];
+        }
+        let times = host.times(tasks, timing).map(|(event, own)| {
+            match self.scales.get(event as usize).copied() {
+                Some(scale) if scale < 1.0 || scale > 1.0 => scaled(Nanos(own), f64::from(scale)),
+                Some(_) | None => own,
+            }
+        });
+        [times.sum()]
     }
 
     fn lag(&self, lag: Nanos) -> Nanos {
@@ -172,8 +211,8 @@ impl Change<1> for WhatIf {
         }
     }
 
-    fn is_unblocked(&self, task: &Task) -> bool {
-        let unblocked = self.unblocked.get(task.event as usize);
+    fn is_unblocked(&self, event: u32) -> bool {
+        let unblocked = self.unblocked.get(event as usize);
         self.is_host_free || unblocked.is_some_and(|&unblocked| unblocked)
     }
 }
@@ -199,8 +238,10 @@ impl Replay {
         let has_device = analysis.accelerator().is_some();
         let cost = RecorderCost::of(profile.metadata(), has_device);
         let tasks = Tasks::build(analysis, &steps, thread, &cost);
+        let stages = Stages::build(&tasks, profile.threads().len());
         Some(Self {
             tasks,
+            stages,
             steps,
             has_steps,
         })
@@ -223,12 +264,12 @@ impl Replay {
 
     /// Returns the number of tasks.
     pub fn len(&self) -> usize {
-        self.tasks.tasks.len()
+        self.tasks.len()
     }
 
     /// Returns whether there is nothing to replay.
     pub fn is_empty(&self) -> bool {
-        self.tasks.tasks.is_empty()
+        self.len() == 0
     }
 
     /// Replays what was recorded, with the time that recording took.
@@ -259,42 +300,74 @@ impl Replay {
         timing: Timing,
     ) -> [Replayed; REPLAYS] {
         let ends = self.ends(change, timing);
-        std::array::from_fn(|replay| self.completions(|task| Nanos(ends[task as usize][replay])))
+        std::array::from_fn(|replay| self.completions(|stage| Nanos(ends[stage as usize][replay])))
     }
 
-    /// Returns the ends of all tasks, in nanoseconds.
+    /// Returns the ends of all stages, in nanoseconds.
     fn ends<const REPLAYS: usize>(
         &self,
         change: &impl Change<REPLAYS>,
         timing: Timing,
     ) -> Vec<[u64; REPLAYS]> {
-        let mut ends: Vec<[u64; REPLAYS]> = Vec::with_capacity(self.tasks.tasks.len());
-        for task in &self.tasks.tasks {
-            let mut begin = [task.earliest().0; REPLAYS];
-            for (other, lag) in task.needed_to_begin() {
+        let mut ends: Vec<[u64; REPLAYS]> = Vec::with_capacity(self.stages.all.len());
+        for stage in &self.stages.all {
+            let mut begin = [self.earliest(stage).0; REPLAYS];
+            for (other, lag) in stage.needed_to_begin() {
                 if let Some(end) = ends.get(other as usize) {
                     latest(&mut begin, end, change.lag(lag));
                 }
             }
-            let factors = change.factors(task);
-            let awaited = ends.get(task.awaited() as usize).copied();
-            let own = match awaited {
-                Some(_) => task.duration().min(READY_CALL),
-                None => task.own(timing),
+            let end = if stage.is_device() {
+                let work = &self.tasks.device.tasks[stage.device_work()];
+                let factors = change.device_factors(work.event);
+                let duration = work.end.saturating_sub(work.begin);
+                std::array::from_fn(|replay| {
+                    begin[replay].saturating_add(scaled(duration, factors[replay]))
+                })
+            } else if let Some(awaited) = ends.get(stage.awaited() as usize) {
+                self.end_of_wait(stage, begin, *awaited, change)
+            } else {
+                let times = change.host_times(&self.tasks.host, stage.tasks(), timing);
+                std::array::from_fn(|replay| begin[replay].saturating_add(times[replay]))
             };
-            let mut end: [u64; REPLAYS] = std::array::from_fn(|replay| {
-                begin[replay].saturating_add(scaled(own, factors[replay]))
-            });
-            if let Some(awaited) = awaited.filter(|_| !change.is_unblocked(task)) {
-                // A call that is removed does not wait either.
-                for replay in (0..REPLAYS).filter(|&replay| factors[replay] > 0.0) {
-                    let rest = scaled(task.lags.waits_for, factors[replay]);
-                    end[replay] = end[replay].max(awaited[replay].saturating_add(rest));
-                }
-            }
             ends.push(end);
         }
         ends
+    }
+
+    /// Returns the end of a call that waits.
+    fn end_of_wait<const REPLAYS: usize>(
+        &self,
+        stage: &Stage,
+        begin: [u64; REPLAYS],
+        awaited: [u64; REPLAYS],
+        change: &impl Change<REPLAYS>,
+    ) -> [u64; REPLAYS] {
+        let task = stage.tasks().start;
+        let event = self.tasks.host.event(task);
+        let factors = change.factors(event);
+        let is_unblocked = change.is_unblocked(event);
+        let own = self.tasks.host.duration(task).min(READY_CALL);
+        std::array::from_fn(|replay| {
+            let ready = begin[replay].saturating_add(scaled(own, factors[replay]));
+            // A call that is removed does not wait either.
+            if is_unblocked || factors[replay] <= 0.0 {
+                return ready;
+            }
+            let rest = scaled(stage.lags.waits_for, factors[replay]);
+            ready.max(awaited[replay].saturating_add(rest))
+        })
+    }
+
+    /// Returns when a stage begins if it depends on no other.
+    fn earliest(&self, stage: &Stage) -> Nanos {
+        if !stage.is_free() {
+            Nanos::ZERO
+        } else if stage.is_device() {
+            self.tasks.device.tasks[stage.device_work()].begin
+        } else {
+            self.tasks.host.begin(stage.tasks().start)
+        }
     }
 
     /// Returns how long each step took until all of its work was done.
@@ -310,13 +383,13 @@ impl Replay {
         }
     }
 
-    /// Returns when the first step begins and each one is complete, with the task that ends last.
+    /// Returns when the first step begins and each one is complete, with the stage that ends last.
     fn completion_times(&self, end: impl Fn(u32) -> Nanos) -> (Nanos, Vec<(Nanos, u32)>) {
-        let latest = |tasks: &[u32]| tasks.iter().map(|&task| (end(task), task)).max();
+        let latest = |stages: &[u32]| stages.iter().map(|&stage| (end(stage), stage)).max();
         let begin = self.steps.first().map_or(Nanos::ZERO, |step| step.start);
-        let begin = latest(&self.tasks.backlog).map_or(begin, |(end, _)| end.max(begin));
+        let begin = latest(&self.stages.backlog).map_or(begin, |(end, _)| end.max(begin));
         let mut done = (begin, NONE);
-        let steps = self.tasks.last_of_steps.iter().map(|last| {
+        let steps = self.stages.last_of_steps.iter().map(|last| {
             if let Some(found) = latest(last).filter(|found| found.0 > done.0) {
                 done = found;
             }
@@ -326,7 +399,7 @@ impl Replay {
     }
 }
 
-/// Moves beginnings to a time after the ends of a task.
+/// Moves beginnings to a time after the ends of a stage.
 fn latest<const REPLAYS: usize>(begins: &mut [u64; REPLAYS], ends: &[u64; REPLAYS], lag: Nanos) {
     for (begin, end) in begins.iter_mut().zip(ends) {
         *begin = (*begin).max(end.saturating_add(lag.0));
@@ -339,5 +412,7 @@ fn scaled(time: Nanos, factor: f64) -> u64 {
 
 #[cfg(test)]
 pub(crate) mod drawing;
+#[cfg(test)]
+mod plain;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use crate::code_paths::CodePaths;
 use crate::memory_growth::MemoryGrowth;
 use crate::own_code::OwnCode;
 use crate::questions::micros;
-use crate::replay::{CostName, RecorderCost};
+use crate::recorder_cost::{CostName, RecorderCost};
 use crate::run::RunReport;
 use crate::sampling::Sampling;
 use crate::source_files::SourceFiles;

@@ -2,7 +2,8 @@
 
 use mindprof_model::{EventId, Nanos};
 
-use super::tasks::{NONE, Task};
+use super::stages::Stage;
+use super::tasks::NONE;
 use super::{READY_CALL, Replay, Timing, Unchanged};
 
 /// A piece of the chain: a task, or the time that passes between two tasks.
@@ -73,16 +74,16 @@ impl Replay {
     /// ```
     pub(crate) fn path(&self, timing: Timing) -> Path {
         let ends = self.ends(&Unchanged, timing);
-        let end_of = |task: u32| Nanos(ends[task as usize][0]);
+        let end_of = |stage: u32| Nanos(ends[stage as usize][0]);
         let (begin, completions) = self.completion_times(end_of);
         let mut pieces = Vec::new();
-        let mut next = completions.last().map_or(NONE, |&(_, task)| task);
-        while let Some(task) = self.tasks.tasks.get(next as usize) {
+        let mut next = completions.last().map_or(NONE, |&(_, stage)| stage);
+        while let Some(stage) = self.stages.all.get(next as usize) {
             let end = end_of(next);
             if end <= begin {
                 break;
             }
-            next = step_back(task, end, timing, end_of, &mut pieces);
+            next = self.step_back(stage, end, timing, end_of, &mut pieces);
         }
         pieces.reverse();
         for piece in &mut pieces {
@@ -94,71 +95,121 @@ impl Replay {
             completions: completions.into_iter().map(|(end, _)| end).collect(),
         }
     }
+
+    /// Adds the pieces of a stage that ends at a time, the last one first, and returns the stage that
+    /// it had to wait for.
+    fn step_back(
+        &self,
+        stage: &Stage,
+        end: Nanos,
+        timing: Timing,
+        end_of: impl Fn(u32) -> Nanos,
+        pieces: &mut Vec<Piece>,
+    ) -> u32 {
+        let mut begin = (self.earliest(stage), NONE);
+        for (other, lag) in (stage.needed_to_begin()).filter(|&(other, _)| other != NONE) {
+            let ready = end_of(other).saturating_add(lag);
+            if begin.1 == NONE || ready > begin.0 {
+                begin = (ready, other);
+            }
+        }
+        let (begin, bound_by) = begin;
+        let awaited = stage.awaited();
+        if awaited != NONE {
+            let task = stage.tasks().start;
+            let (recorded_end, duration) =
+                (self.tasks.host.end(task), self.tasks.host.duration(task));
+            let rest = stage.lags.waits_for;
+            let ready = begin.saturating_add(duration.min(READY_CALL));
+            if end_of(awaited).saturating_add(rest) >= ready {
+                pieces.push(Piece {
+                    event: event_id(self.tasks.host.event(task)),
+                    thread: stage.thread as usize,
+                    begin: end_of(awaited),
+                    end,
+                    recorded: (recorded_end.saturating_sub(rest), recorded_end),
+                    work: Work::Lag(Lag::Return),
+                });
+                return awaited;
+            }
+        }
+        let first = self.add_work(stage, (begin, end), timing, pieces);
+        if bound_by != NONE {
+            let lag = match bound_by {
+                other if !stage.is_device() && other == stage.released_by => Lag::ThreadStart,
+                _ if !stage.is_device() => Lag::Thread,
+                other if other == stage.released_by => Lag::Launch,
+                _ => Lag::BetweenKernels,
+            };
+            let since = end_of(bound_by);
+            let (event, recorded_begin) = first;
+            pieces.push(Piece {
+                event,
+                thread: stage.thread as usize,
+                begin: since,
+                end: begin,
+                recorded: (
+                    recorded_begin.saturating_sub(begin.saturating_sub(since)),
+                    recorded_begin,
+                ),
+                work: Work::Lag(lag),
+            });
+        }
+        bound_by
+    }
+
+    /// Adds the work of a stage, the last piece first. Returns the event of the first piece, and when
+    /// that began in the recording.
+    fn add_work(
+        &self,
+        stage: &Stage,
+        (begin, end): (Nanos, Nanos),
+        timing: Timing,
+        pieces: &mut Vec<Piece>,
+    ) -> (Option<EventId>, Nanos) {
+        let piece = |event, (begin, end), recorded, work| Piece {
+            event,
+            thread: stage.thread as usize,
+            begin,
+            end,
+            recorded,
+            work,
+        };
+        if stage.is_device() {
+            let work = &self.tasks.device.tasks[stage.device_work()];
+            let event = event_id(work.event);
+            let recorded = (work.begin, work.end);
+            pieces.push(piece(event, (begin, end), recorded, Work::Device));
+            return (event, work.begin);
+        }
+        let host = &self.tasks.host;
+        let mut until = end;
+        for task in stage.tasks().rev() {
+            let is_first = task == stage.tasks().start;
+            let from = if is_first {
+                begin
+            } else {
+                until.saturating_sub(host.own(task, timing))
+            };
+            let recording = match timing {
+                Timing::Recorded if stage.awaited() == NONE => host.recording(task),
+                Timing::Recorded | Timing::Unrecorded => Nanos::ZERO,
+            };
+            let recorded = (host.begin(task), host.end(task));
+            let event = event_id(host.event(task));
+            pieces.push(piece(
+                event,
+                (from, until),
+                recorded,
+                Work::Host { recording },
+            ));
+            until = from;
+        }
+        let first = stage.tasks().start;
+        (event_id(host.event(first)), host.begin(first))
+    }
 }
 
-/// Adds the pieces of a task that ends at a time, the last one first, and returns the task that it
-/// had to wait for.
-fn step_back(
-    task: &Task,
-    end: Nanos,
-    timing: Timing,
-    end_of: impl Fn(u32) -> Nanos,
-    pieces: &mut Vec<Piece>,
-) -> u32 {
-    let piece = |begin, end, recorded, work| Piece {
-        event: (task.event != NONE).then(|| EventId::from_raw(task.event)),
-        thread: task.thread as usize,
-        begin,
-        end,
-        recorded,
-        work,
-    };
-    let mut begin = (task.earliest(), NONE);
-    for (other, lag) in task.needed_to_begin().filter(|&(other, _)| other != NONE) {
-        let ready = end_of(other).saturating_add(lag);
-        if begin.1 == NONE || ready > begin.0 {
-            begin = (ready, other);
-        }
-    }
-    let (begin, bound_by) = begin;
-    let awaited = task.awaited();
-    if awaited != NONE {
-        let rest = task.lags.waits_for;
-        let ready = begin.saturating_add(task.duration().min(READY_CALL));
-        if end_of(awaited).saturating_add(rest) >= ready {
-            let recorded = (task.end.saturating_sub(rest), task.end);
-            pieces.push(piece(
-                end_of(awaited),
-                end,
-                recorded,
-                Work::Lag(Lag::Return),
-            ));
-            return awaited;
-        }
-    }
-    let work = if task.is_device {
-        Work::Device
-    } else {
-        let recording = match timing {
-            Timing::Recorded if awaited == NONE => task.recording,
-            Timing::Recorded | Timing::Unrecorded => Nanos::ZERO,
-        };
-        Work::Host { recording }
-    };
-    pieces.push(piece(begin, end, (task.begin, task.end), work));
-    if bound_by != NONE {
-        let lag = match bound_by {
-            other if !task.is_device && other == task.released_by => Lag::ThreadStart,
-            _ if !task.is_device => Lag::Thread,
-            other if other == task.released_by => Lag::Launch,
-            _ => Lag::BetweenKernels,
-        };
-        let since = end_of(bound_by);
-        let recorded = (
-            task.begin.saturating_sub(begin.saturating_sub(since)),
-            task.begin,
-        );
-        pieces.push(piece(since, begin, recorded, Work::Lag(lag)));
-    }
-    bound_by
+fn event_id(event: u32) -> Option<EventId> {
+    (event != NONE).then(|| EventId::from_raw(event))
 }

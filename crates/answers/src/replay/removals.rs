@@ -1,8 +1,10 @@
 //! Replays without some work, several at once: what each of them would save.
 
+use std::ops::Range;
+
 use mindprof_model::EventId;
 
-use super::tasks::Task;
+use super::host_tasks::HostTasks;
 use super::{Change, Replay, Replayed, Timing};
 
 /// The number of replays that are made in one pass over the tasks.
@@ -34,13 +36,33 @@ impl Removals {
 /// Some of the sets, beginning with this one.
 struct From<'a>(&'a Removals, usize);
 
+impl From<'_> {
+    /// Returns a bit for each set that an event is in.
+    fn sets(&self, event: u32) -> u64 {
+        self.0.sets.get(event as usize).copied().unwrap_or(0) >> self.1
+    }
+}
+
 impl Change<AT_ONCE> for From<'_> {
-    fn factors(&self, task: &Task) -> [f64; AT_ONCE] {
-        let sets = self.0.sets.get(task.event as usize).copied().unwrap_or(0) >> self.1;
+    fn factors(&self, event: u32) -> [f64; AT_ONCE] {
+        let sets = self.sets(event);
         if sets == 0 {
             return [1.0; AT_ONCE];
         }
         std::array::from_fn(|set| if sets >> set & 1 == 0 { 1.0 } else { 0.0 })
+    }
+
+    fn host_times(&self, host: &HostTasks, tasks: Range<u32>, timing: Timing) -> [u64; AT_ONCE] {
+        let mut whole = 0;
+        let mut removed = [0; AT_ONCE];
+        for (event, own) in host.times(tasks, timing) {
+            whole += own;
+            let sets = self.sets(event);
+            for (set, removed) in removed.iter_mut().enumerate() {
+                *removed += own & 0_u64.wrapping_sub(sets >> set & 1);
+            }
+        }
+        removed.map(|removed| whole - removed)
     }
 }
 

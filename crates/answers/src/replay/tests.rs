@@ -3,6 +3,7 @@ use mindprof_model::{DeviceKind, Links, ThreadId};
 use proptest::prelude::*;
 
 use super::drawing::{Drawing, events, whole_ms};
+use super::plain::PlainReplay;
 use super::*;
 
 const LAUNCH: &str = "cudaLaunchKernel";
@@ -307,22 +308,63 @@ proptest! {
         let before = replay.ends(&Unchanged, Timing::Unrecorded);
         let after = replay.ends(&change, Timing::Unrecorded);
         let recorded = replay.ends(&Unchanged, Timing::Recorded);
-        for (task, end) in before.iter().enumerate() {
-            prop_assert!(after[task] <= *end && *end <= recorded[task]);
+        for (stage, end) in before.iter().enumerate() {
+            prop_assert!(after[stage] <= *end && *end <= recorded[stage]);
         }
         prop_assert_eq!(replay.with(&change).steps.len(), replay.steps().len());
     }
 
     #[test]
-    fn each_task_comes_after_those_that_it_depends_on(profile in odd_profiles()) {
+    fn each_stage_comes_after_those_that_it_depends_on(profile in odd_profiles()) {
         let analysis = Analysis::build(profile);
         let Some(replay) = Replay::build(&analysis) else {
             return Ok(());
         };
-        for (index, task) in replay.tasks.tasks.iter().enumerate() {
-            for other in [task.before, task.released_by, task.waits_for] {
+        for (index, stage) in replay.stages.all.iter().enumerate() {
+            for other in [stage.before, stage.released_by, stage.waits_for] {
                 prop_assert!(other == NONE || (other as usize) < index);
             }
+        }
+    }
+
+    #[test]
+    fn stages_give_the_same_times_as_tasks_one_by_one(
+        profile in odd_profiles(),
+        scales in prop::collection::vec(prop::sample::select(vec![0.0, 0.3, 1.0, 2.0]), 60),
+        unblocked in any::<u64>(),
+        is_host_free in any::<bool>(),
+    ) {
+        let analysis = Analysis::build(profile);
+        let Some(replay) = Replay::build(&analysis) else {
+            return Ok(());
+        };
+        let plain = PlainReplay::build(&analysis, &replay);
+        prop_assert_eq!(replay.len(), plain.len());
+        prop_assert_eq!(replay.recording(), plain.recording());
+        let unchanged = WhatIf::none(&analysis);
+        let mut change = unchanged.clone();
+        let mut removals = Removals::new(analysis.profile().events().len());
+        for index in 0..analysis.profile().events().len() {
+            let event = EventId::from_index(index);
+            change.scale(event, scales[index % scales.len()]);
+            if unblocked >> (index % 64) & 1 == 1 {
+                change.unblock(event);
+                removals.remove(9, event);
+            }
+        }
+        if is_host_free {
+            change.free_host();
+        }
+        prop_assert_eq!(replay.with(&change).steps, plain.steps(&change, Timing::Unrecorded));
+        let mut removed = unchanged.clone();
+        for index in (0..analysis.profile().events().len()).filter(|at| unblocked >> (at % 64) & 1 == 1) {
+            removed.scale(EventId::from_index(index), 0.0);
+        }
+        for timing in [Timing::Recorded, Timing::Unrecorded] {
+            prop_assert_eq!(replay.replayed(timing).steps, plain.steps(&unchanged, timing));
+            prop_assert_eq!(replay.path(timing).pieces, plain.path(&unchanged, timing));
+            let without = replay.without(&removals, 10, timing);
+            prop_assert_eq!(&without[9].steps, &plain.steps(&removed, timing));
         }
     }
 

@@ -6,8 +6,8 @@
 use mindprof_analyze::Analysis;
 use mindprof_model::{Category, Metadata, Nanos, RecordedStacks, Recorder};
 
-use super::tasks::is_allocation_call;
 use crate::charges::switches_profiler;
+use crate::replay::is_allocation_call;
 
 /// The time that recording takes per event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
