@@ -17,6 +17,7 @@ use rule::Outcome;
 pub use rule::Rule;
 pub use rules::RULES;
 
+use crate::beside::each;
 use crate::own_code::OwnCode;
 use crate::questions::{json, micros};
 use crate::replay::Replay;
@@ -142,8 +143,9 @@ impl Advice {
             ..Self::default()
         };
         let mut found = Vec::new();
-        for &rule in RULES {
-            match (rule.check)(&facts) {
+        let outcomes = each(RULES, |rule| (rule.check)(&facts));
+        for (&rule, outcome) in RULES.iter().zip(outcomes) {
+            match outcome {
                 Outcome::Found(evidence) => found.push((rule, evidence)),
                 Outcome::Clean => advice.clean.push(rule.id),
                 Outcome::Unknown(missing) => advice.unknown.push(Unknown {

@@ -11,6 +11,7 @@ use mindprof_model::{Category, EventId, Nanos, Profile, ThreadId};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use self::owners::{NONE, OwnerKind, Owners};
+use crate::beside::beside;
 use crate::own_code::OwnCode;
 use crate::questions::{json, micros};
 use crate::replay::{
@@ -299,22 +300,25 @@ impl CriticalPath {
     /// Finds the path in time linear in the number of events. Returns a path without steps if
     /// nothing ran on the CPU.
     pub fn build(analysis: &Analysis, own: &OwnCode, options: PathOptions) -> Self {
-        let Some(replay) = Replay::build(analysis) else {
+        let (replay, owners) = beside(|| Replay::build(analysis), || Owners::build(analysis, own));
+        let Some(replay) = replay else {
             return Self::default();
         };
-        let owners = Owners::build(analysis, own);
         let walked = replay.path(options.timing);
         let kinds = Kinds::build(analysis.profile(), &owners);
         let steps = replay.steps().len() as u64;
         let average = |time: Nanos| Nanos(time.0 / steps.max(1));
-        let (recorded, unrecorded) = (replay.recorded().total(), replay.unrecorded().total());
+        let base = walked.replayed.total();
+        let (recorded, unrecorded) = match options.timing {
+            Timing::Recorded => (base, replay.unrecorded().total()),
+            Timing::Unrecorded => (replay.recorded().total(), base),
+        };
         let mut path = Self {
             steps: replay.steps().len(),
             has_steps: replay.has_steps(),
             recorded: average(recorded),
             unrecorded: average(unrecorded),
             is_recorded: options.timing == Timing::Recorded,
-            pieces: drawn(&walked.pieces, &kinds),
             ..Self::default()
         };
         path.per_step = (replay.steps().iter())
@@ -327,31 +331,32 @@ impl CriticalPath {
             .collect();
         let mut sums = Sums::new(&owners);
         let mut whole = PathSplit::default();
-        let mut step = 0;
-        for piece in &walked.pieces {
-            let mut from = piece.begin;
-            sums.add(&owners, piece);
+        let mut drawn = Drawn::default();
+        let mut step = path.per_step.len();
+        walked.visit_back(|piece| {
+            sums.add(&owners, &piece);
+            kinds.split(&piece, piece.end - piece.begin, &mut whole);
+            drawn.add(&piece, &kinds);
             // A piece may be part of several steps.
-            while from < piece.end && step < path.per_step.len() {
-                let to = walked.completions[step].min(piece.end).max(from);
-                kinds.split(piece, to - from, &mut path.per_step[step].split);
-                from = to;
-                if to < piece.end {
-                    step += 1;
+            let mut to = piece.end;
+            while step > 0 {
+                let since = (step.checked_sub(2)).map_or(Nanos::ZERO, |at| walked.completions[at]);
+                let from = since.max(piece.begin).min(to);
+                kinds.split(&piece, to - from, &mut path.per_step[step - 1].split);
+                to = from;
+                if since <= piece.begin {
+                    break;
                 }
+                step -= 1;
             }
-            kinds.split(piece, piece.end - piece.begin, &mut whole);
-        }
+        });
+        path.pieces = drawn.finish();
         for step in &mut path.per_step {
             step.duration = step.split.total();
             step.bound_by = step.split.bound();
         }
         path.split = whole.divided(steps);
         path.bound_by = whole.bound();
-        let base = match options.timing {
-            Timing::Recorded => recorded,
-            Timing::Unrecorded => unrecorded,
-        };
         path.list_rows(&replay, base, &owners, &sums, options);
         path
     }
@@ -542,18 +547,32 @@ impl<'a> Kinds<'a> {
     }
 }
 
-/// Returns the pieces at their recorded times, each cut at the beginning of the next one. Pieces of
-/// one event that follow each other are joined.
-fn drawn(pieces: &[Piece], kinds: &Kinds<'_>) -> Vec<PathPiece> {
-    let mut drawn: Vec<PathPiece> = Vec::with_capacity(pieces.len());
-    let mut limit = Nanos(u64::MAX);
-    for piece in pieces.iter().rev() {
-        let (start, end) = piece.recorded;
-        let end = end.min(limit);
-        if start >= end {
-            continue;
+/// The pieces at their recorded times, each cut at the beginning of the next one. Pieces of one event
+/// that follow each other are joined.
+struct Drawn {
+    /// The pieces, the last one first.
+    pieces: Vec<PathPiece>,
+    limit: Nanos,
+}
+
+impl Default for Drawn {
+    fn default() -> Self {
+        Self {
+            pieces: Vec::new(),
+            limit: Nanos(u64::MAX),
         }
-        limit = start;
+    }
+}
+
+impl Drawn {
+    /// Adds the piece before those that were added.
+    fn add(&mut self, piece: &Piece, kinds: &Kinds<'_>) {
+        let (start, end) = piece.recorded;
+        let end = end.min(self.limit);
+        if start >= end {
+            return;
+        }
+        self.limit = start;
         let added = PathPiece {
             event: piece.event.filter(|_| piece.is_in_event()),
             thread: ThreadId::from_index(piece.thread),
@@ -561,7 +580,7 @@ fn drawn(pieces: &[Piece], kinds: &Kinds<'_>) -> Vec<PathPiece> {
             start,
             duration: end - start,
         };
-        match drawn.last_mut() {
+        match self.pieces.last_mut() {
             Some(last)
                 if (last.event, last.thread, last.kind, last.start)
                     == (added.event, added.thread, added.kind, end) =>
@@ -569,11 +588,14 @@ fn drawn(pieces: &[Piece], kinds: &Kinds<'_>) -> Vec<PathPiece> {
                 last.start = added.start;
                 last.duration = last.duration + added.duration;
             }
-            Some(_) | None => drawn.push(added),
+            Some(_) | None => self.pieces.push(added),
         }
     }
-    drawn.reverse();
-    drawn
+
+    fn finish(mut self) -> Vec<PathPiece> {
+        self.pieces.reverse();
+        self.pieces
+    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@
 //! ```
 
 mod advice;
+mod beside;
 mod called;
 mod charges;
 mod code_paths;

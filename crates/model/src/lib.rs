@@ -64,7 +64,7 @@ mod word_sink;
 
 pub use builder::{Kinship, ProfileBuilder};
 use columns::SplitU64Column;
-pub use columns::{LinkColumns, PackedTexts, PatternId, TextTemplate};
+pub use columns::{LinkColumns, PackedTexts, PatternId, TextPiece, TextTemplate};
 pub use damage::Damage;
 pub use device::{DeviceKind, MemorySide};
 pub use device_events::DeviceEvent;

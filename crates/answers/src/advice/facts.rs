@@ -7,11 +7,14 @@ use std::sync::OnceLock;
 use mindprof_analyze::Analysis;
 use mindprof_model::{
     Category, DType, DeviceKind, EventId, Input, Nanos, PassthroughKind, Profile, StringId,
+    TextPiece,
 };
 use rustc_hash::FxHashMap;
 
 use super::rule::{Evidence, Mending};
 use super::rules::Pass;
+use crate::beside::beside;
+use crate::device::is_in_number;
 use crate::own_code::OwnCode;
 use crate::replay::{Replay, WhatIf};
 use crate::top_operators::CodePlace;
@@ -63,13 +66,17 @@ pub(crate) struct Facts<'a> {
 impl<'a> Facts<'a> {
     pub(crate) fn build(analysis: &'a Analysis, own: &'a OwnCode, replay: &'a Replay) -> Self {
         let profile = analysis.profile();
+        let ((base, around), frames) = beside(
+            || (replay.unrecorded().total(), around(analysis, replay)),
+            || frames(analysis, own),
+        );
         let mut facts = Self {
             analysis,
             profile,
             own,
             replay,
-            base: replay.unrecorded().total(),
-            frames: frames(analysis, own),
+            base,
+            frames,
             has_device: analysis.accelerator().is_some(),
             events: Vec::new(),
             operators: Vec::new(),
@@ -77,7 +84,7 @@ impl<'a> Facts<'a> {
             runtime: Vec::new(),
             calls: Vec::new(),
             ranges: Vec::new(),
-            around: around(analysis, replay),
+            around,
             by_name: ByName::default(),
             passes: OnceLock::new(),
         };
@@ -237,11 +244,14 @@ impl<'a> Facts<'a> {
     pub(crate) fn argument(&self, id: EventId, key: &str) -> Option<f64> {
         let passthrough = self.profile.passthrough();
         let text = passthrough.of(PassthroughKind::Arguments, id.index())?;
-        let text = passthrough.texts.text(text);
-        let (_, after) = text.split_once(&format!("\"{key}\""))?;
+        let pattern = passthrough.texts.pattern_of(text);
+        let (_, after) = pattern.1.split_once(&format!("\"{key}\""))?;
         let value = after.trim_start().strip_prefix(':')?.trim_start();
-        let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | 'e' | 'E');
-        let end = value.find(|c| !is_part(c)).unwrap_or(value.len());
+        let begin = pattern.1.len() - value.len();
+        let piece = TextPiece::find(pattern, begin, is_in_number);
+        let mut value = String::new();
+        passthrough.texts.push_piece_to(text, &piece, &mut value);
+        let end = value.find(|c| !is_in_number(c)).unwrap_or(value.len());
         value[..end].parse().ok()
     }
 
@@ -461,10 +471,14 @@ fn around(analysis: &Analysis, replay: &Replay) -> Vec<Around> {
         })
         .collect();
     let steps = replay.steps();
-    let step_at = |time: Nanos| {
-        let after = steps.partition_point(|step| step.start <= time);
-        match after.checked_sub(1) {
-            Some(step) if time < steps[step].end() => after as u32,
+    // Events and steps are both in start order.
+    let mut begun = 0;
+    let mut step_at = |time: Nanos| {
+        while steps.get(begun).is_some_and(|step| step.start <= time) {
+            begun += 1;
+        }
+        match begun.checked_sub(1) {
+            Some(step) if time < steps[step].end() => begun as u32,
             Some(_) | None => 0,
         }
     };

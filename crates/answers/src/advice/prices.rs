@@ -7,6 +7,7 @@ use mindprof_model::{EventId, Nanos};
 use super::facts::Facts;
 use super::rule::{Blame, Evidence, Price, Rule};
 use super::{Confidence, Finding};
+use crate::beside::each;
 
 /// Findings below this part of the step time are not worth anybody's attention.
 const LEAST_SHARE: f64 = 0.005;
@@ -27,6 +28,8 @@ struct Priced {
     evidence: Evidence,
     /// The part of the step time that mending it alone saves.
     share: f64,
+    /// The time of all steps after it alone is mended.
+    mended: Nanos,
     merged: Vec<&'static str>,
 }
 
@@ -40,11 +43,16 @@ pub(super) fn price(
     let mut specific: Vec<Priced> = Vec::new();
     let mut general: Vec<Priced> = Vec::new();
     let mut findings: Vec<(f64, Finding)> = Vec::new();
-    for (rule, evidence) in found {
-        let mut priced = Priced {
+    let times = each(&found, |(rule, evidence)| match rule.price {
+        Price::Unpriced { .. } => facts.base,
+        Price::Replay { .. } => facts.mended(&[evidence]),
+    });
+    for ((rule, evidence), mended) in found.into_iter().zip(times) {
+        let priced = Priced {
             rule,
             evidence,
-            share: 0.0,
+            share: facts.saving(facts.base, mended),
+            mended,
             merged: Vec::new(),
         };
         match rule.price {
@@ -52,7 +60,6 @@ pub(super) fn price(
             Price::Replay {
                 least, is_general, ..
             } => {
-                priced.share = facts.saving(facts.base, facts.mended(&[&priced.evidence]));
                 if priced.share < least.max(LEAST_SHARE) {
                     cheap.push(rule.id);
                 } else if is_general {
@@ -114,15 +121,12 @@ fn same_work<'a>(
     other: &Priced,
 ) -> Option<&'a mut Priced> {
     let left = |cause: &Priced| {
-        let before = facts.mended(&[&cause.evidence]);
-        facts.saving(before, facts.mended(&[&cause.evidence, &other.evidence]))
+        let both = facts.mended(&[&cause.evidence, &other.evidence]);
+        facts.saving(cause.mended, both)
     };
-    let least = accepted
-        .iter()
-        .enumerate()
-        .map(|(index, cause)| (left(cause), index))
-        .min_by(|(a, _), (b, _)| a.total_cmp(b));
-    least.map(|(_, index)| &mut accepted[index])
+    let least = each(accepted, left).into_iter().enumerate();
+    let least = least.min_by(|(_, a), (_, b)| a.total_cmp(b));
+    least.map(|(index, _)| &mut accepted[index])
 }
 
 fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
@@ -131,6 +135,7 @@ fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
         evidence,
         share,
         merged,
+        mended: _,
     } = priced;
     let (range, is_general) = match rule.price {
         Price::Replay {

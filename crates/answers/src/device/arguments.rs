@@ -3,7 +3,7 @@
 //! A profile has no columns for them. They are read from the texts that a trace reader keeps for
 //! round-tripping, so a recording that never was a trace file has none.
 
-use mindprof_model::{PassthroughKind, PassthroughWalk, Profile};
+use mindprof_model::{PassthroughKind, PassthroughWalk, Profile, TextPiece};
 
 /// The arguments of one kernel, copy or fill. Each is `None` if the collector did not write it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,11 +16,32 @@ pub(crate) struct WorkArguments {
     pub(crate) bytes: Option<u64>,
 }
 
-/// A walk over the arguments of events, in the order of the profile. It reuses one text, so that it
-/// does not allocate for each event.
+/// An argument that is looked for.
+#[derive(Clone, Copy, Debug)]
+enum Argument {
+    BlocksPerSm,
+    Occupancy,
+    Bytes,
+}
+
+impl Argument {
+    fn of(key: &str) -> Option<Self> {
+        match key {
+            "blocks per SM" => Some(Self::BlocksPerSm),
+            "est. achieved occupancy %" => Some(Self::Occupancy),
+            "bytes" => Some(Self::Bytes),
+            _ => None,
+        }
+    }
+}
+
+/// A walk over the arguments of events, in the order of the profile. Texts that differ in their
+/// numbers alone share a pattern, in which the numbers are looked for once.
 pub(crate) struct ArgumentsWalk<'a> {
     profile: &'a Profile,
     walk: PassthroughWalk<'a>,
+    /// By pattern, the numbers behind known keys.
+    known: Vec<Option<Vec<(Argument, TextPiece)>>>,
     text: String,
 }
 
@@ -29,6 +50,7 @@ impl<'a> ArgumentsWalk<'a> {
         Self {
             profile,
             walk: profile.passthrough().walk(PassthroughKind::Arguments),
+            known: Vec::new(),
             text: String::new(),
         }
     }
@@ -36,18 +58,46 @@ impl<'a> ArgumentsWalk<'a> {
     /// Returns the arguments of the event at `index`. Each call must pass a larger index than the
     /// one before.
     pub(crate) fn at(&mut self, index: usize) -> WorkArguments {
+        let texts = &self.profile.passthrough().texts;
         let Some(id) = self.walk.at(index) else {
             return WorkArguments::default();
         };
-        self.text.clear();
-        self.profile.passthrough().texts.push_to(id, &mut self.text);
-        parse(&self.text)
+        let pattern = texts.pattern_of(id);
+        let place = pattern.0.index();
+        if place >= self.known.len() {
+            self.known.resize(place + 1, None);
+        }
+        let pieces = self.known[place].get_or_insert_with(|| {
+            let found = find_numbers(pattern.1).into_iter();
+            found
+                .map(|(argument, begin)| (argument, TextPiece::find(pattern, begin, is_in_number)))
+                .collect()
+        });
+        let mut arguments = WorkArguments::default();
+        for (argument, piece) in pieces {
+            self.text.clear();
+            texts.push_piece_to(id, piece, &mut self.text);
+            arguments.set(*argument, &self.text);
+        }
+        arguments
     }
 }
 
-/// Reads the numbers behind known keys: `"bytes":512,"memory bandwidth (GB/s)":0.3`.
-fn parse(text: &str) -> WorkArguments {
-    let mut arguments = WorkArguments::default();
+impl WorkArguments {
+    fn set(&mut self, argument: Argument, value: &str) {
+        let value = number(value);
+        match argument {
+            Argument::BlocksPerSm => self.blocks_per_sm = value,
+            Argument::Occupancy => self.occupancy = value,
+            Argument::Bytes => self.bytes = value.map(|bytes| bytes as u64),
+        }
+    }
+}
+
+/// Finds the values behind known keys: `"bytes":512,"memory bandwidth (GB/s)":0.3`. Returns where
+/// each begins.
+fn find_numbers(text: &str) -> Vec<(Argument, usize)> {
+    let mut found = Vec::new();
     let mut rest = text;
     while let Some(begin) = rest.find('"') {
         let key_and_more = &rest[begin + 1..];
@@ -59,28 +109,39 @@ fn parse(text: &str) -> WorkArguments {
         let Some(value) = after.trim_start().strip_prefix(':') else {
             continue;
         };
-        match key {
-            "blocks per SM" => arguments.blocks_per_sm = number(value),
-            "est. achieved occupancy %" => arguments.occupancy = number(value),
-            "bytes" => arguments.bytes = number(value).map(|bytes| bytes as u64),
-            _ => {}
+        if let Some(argument) = Argument::of(key) {
+            found.push((argument, text.len() - value.trim_start().len()));
         }
     }
-    arguments
+    found
 }
 
 /// Returns the number that a text begins with, if it is neither negative nor infinite.
 fn number(text: &str) -> Option<f64> {
-    let text = text.trim_start();
-    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-');
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
+    let end = text.find(|c| !is_in_number(c)).unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     (number.is_finite() && number >= 0.0).then_some(number)
 }
 
+/// Returns whether a character may be part of a number.
+pub(crate) const fn is_in_number(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-')
+}
+
 #[cfg(test)]
 mod tests {
+    use mindprof_model::{Category, DeviceKind, Event, Nanos, Part, Thread};
+
     use super::*;
+
+    /// Returns the arguments in a text.
+    fn parse(text: &str) -> WorkArguments {
+        let mut arguments = WorkArguments::default();
+        for (argument, begin) in find_numbers(text) {
+            arguments.set(argument, &text[begin..]);
+        }
+        arguments
+    }
 
     #[test]
     fn known_keys_have_their_numbers() {
@@ -101,5 +162,42 @@ mod tests {
             WorkArguments::default()
         );
         assert_eq!(parse(r#""bytes"#), WorkArguments::default());
+    }
+
+    #[test]
+    fn texts_with_one_pattern_have_their_own_numbers() {
+        let texts = [
+            r#""queued":0,"blocks per SM":12.7407,"grid":[50,1,1],"est. achieved occupancy %": 8"#,
+            r#""queued":0,"blocks per SM":3.062e1,"grid":[9,1,1],"est. achieved occupancy %": 100"#,
+            r#""queued":0,"blocks per SM":0.0040,"grid":[50,1,1],"est. achieved occupancy %": 0"#,
+            r#""stream":7,"bytes":19267584,"kind":"ab12cd34ef56","bytes":17"#,
+            r#""stream":7,"bytes":"many""#,
+        ];
+        let mut part = Part::new();
+        let name = part.strings.intern("gemm");
+        let thread = part.add_thread(Thread {
+            process: 0,
+            native: 7,
+            name,
+            device: DeviceKind::Cuda,
+        });
+        for (index, text) in texts.iter().enumerate() {
+            let event = Event::new(
+                Category::Kernel,
+                name,
+                thread,
+                Nanos(index as u64),
+                Nanos(1),
+            );
+            part.add_event(event);
+            let text = part.passthrough.texts.add(text).expect("texts are short");
+            part.passthrough
+                .set(PassthroughKind::Arguments, index, text);
+        }
+        let profile = part.into_profile().expect("ids are in range");
+        let mut walk = ArgumentsWalk::new(&profile);
+        for (index, text) in texts.iter().enumerate() {
+            assert_eq!(walk.at(index), parse(text), "{text}");
+        }
     }
 }

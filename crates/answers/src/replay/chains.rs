@@ -114,23 +114,31 @@ impl Chain {
         loop_thread: ThreadId,
         is_backward: impl Fn(&Event) -> bool,
     ) -> (Vec<Self>, Vec<u32>) {
-        let mut counts = vec![(0_usize, false); profile.threads().len()];
-        for event in profile.events() {
-            let (count, runs_backward) = &mut counts[event.thread.index()];
-            *count += 1;
-            *runs_backward |= is_backward(event);
-        }
         let process = profile.threads()[loop_thread.index()].process;
+        let threads = profile.threads().iter();
+        let is_host: Vec<bool> = threads
+            .map(|thread| thread.device == DeviceKind::Cpu && thread.process == process)
+            .collect();
+        let mut is_kept = vec![false; is_host.len()];
+        if is_host.iter().filter(|is_host| **is_host).count() > 1 {
+            for event in profile.events() {
+                is_kept[event.thread.index()] |= is_backward(event);
+            }
+        }
         let mut chains = Vec::new();
-        let mut chain_of = vec![NONE; profile.threads().len()];
-        for (index, thread) in profile.threads().iter().enumerate() {
-            let (events, runs_backward) = counts[index];
+        let mut chain_of = vec![NONE; is_host.len()];
+        for (index, is_host) in is_host.into_iter().enumerate() {
             let is_loop = index == loop_thread.index();
-            let is_host = thread.device == DeviceKind::Cpu && thread.process == process;
-            if is_host && (is_loop || runs_backward) {
+            if is_host && (is_loop || is_kept[index]) {
                 chain_of[index] = chains.len() as u32;
-                // Each event ends one task at most where it begins, and one where it ends.
-                chains.push(Self::new(index, is_loop, 2 * events));
+                // An event ends one task at most where it begins, and one where it ends. Memory that
+                // is not used costs nothing.
+                let most = if is_loop {
+                    2 * profile.events().len()
+                } else {
+                    0
+                };
+                chains.push(Self::new(index, is_loop, most));
             }
         }
         (chains, chain_of)

@@ -4,7 +4,7 @@ use mindprof_model::{EventId, Nanos};
 
 use super::stages::Stage;
 use super::tasks::NONE;
-use super::{READY_CALL, Replay, Timing, Unchanged};
+use super::{READY_CALL, Replay, Replayed, Timing, Unchanged};
 
 /// A piece of the chain: a task, or the time that passes between two tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,56 +57,76 @@ pub(crate) enum Lag {
     Return,
 }
 
-/// The critical path of all steps, in order of time, and when each step is complete.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Path {
-    pub(crate) pieces: Vec<Piece>,
+/// The critical path of all steps. Its pieces are many, so they are visited one by one.
+#[derive(Debug)]
+pub(crate) struct Path<'a> {
+    replay: &'a Replay,
+    timing: Timing,
+    /// The end of each stage.
+    ends: Vec<[u64; 1]>,
+    /// When the first step begins.
+    begin: Nanos,
+    /// The stage that ends last.
+    last: u32,
     /// When each step is complete.
     pub(crate) completions: Vec<Nanos>,
+    /// How long the steps take.
+    pub(crate) replayed: Replayed,
 }
 
 impl Replay {
-    /// Walks back from the end of the last step through the dependency that bound each task.
+    /// Finds the critical path.
+    pub(crate) fn path(&self, timing: Timing) -> Path<'_> {
+        let ends = self.ends(&Unchanged, timing);
+        let end_of = |stage: u32| Nanos(ends[stage as usize][0]);
+        let (begin, completions) = self.completion_times(end_of);
+        Path {
+            replay: self,
+            timing,
+            begin,
+            last: completions.last().map_or(NONE, |&(_, stage)| stage),
+            completions: completions.into_iter().map(|(end, _)| end).collect(),
+            replayed: self.completions(end_of),
+            ends,
+        }
+    }
+}
+
+impl Path<'_> {
+    /// Visits the pieces, the last one first: walks back from the end of the last step through the
+    /// dependency that bound each stage.
     ///
     /// ```text
     /// CPU      |==launch==|-----------|waits          |==|
     /// stream              ╰─>|========kernel=========|╯
     /// ```
-    pub(crate) fn path(&self, timing: Timing) -> Path {
-        let ends = self.ends(&Unchanged, timing);
-        let end_of = |stage: u32| Nanos(ends[stage as usize][0]);
-        let (begin, completions) = self.completion_times(end_of);
-        let mut pieces = Vec::new();
-        let mut next = completions.last().map_or(NONE, |&(_, stage)| stage);
-        while let Some(stage) = self.stages.all.get(next as usize) {
-            let end = end_of(next);
-            if end <= begin {
+    pub(crate) fn visit_back(&self, mut visit: impl FnMut(Piece)) {
+        let mut add = |mut piece: Piece| {
+            piece.begin = piece.begin.max(self.begin);
+            if piece.begin < piece.end {
+                visit(piece);
+            }
+        };
+        let mut next = self.last;
+        while let Some(stage) = self.replay.stages.all.get(next as usize) {
+            let end = self.end_of(next);
+            if end <= self.begin {
                 break;
             }
-            next = self.step_back(stage, end, timing, end_of, &mut pieces);
+            next = self.step_back(stage, end, &mut add);
         }
-        pieces.reverse();
-        for piece in &mut pieces {
-            piece.begin = piece.begin.max(begin);
-        }
-        pieces.retain(|piece| piece.begin < piece.end);
-        Path {
-            pieces,
-            completions: completions.into_iter().map(|(end, _)| end).collect(),
-        }
+    }
+
+    fn end_of(&self, stage: u32) -> Nanos {
+        Nanos(self.ends[stage as usize][0])
     }
 
     /// Adds the pieces of a stage that ends at a time, the last one first, and returns the stage that
     /// it had to wait for.
-    fn step_back(
-        &self,
-        stage: &Stage,
-        end: Nanos,
-        timing: Timing,
-        end_of: impl Fn(u32) -> Nanos,
-        pieces: &mut Vec<Piece>,
-    ) -> u32 {
-        let mut begin = (self.earliest(stage), NONE);
+    fn step_back(&self, stage: &Stage, end: Nanos, add: &mut impl FnMut(Piece)) -> u32 {
+        let host = &self.replay.tasks.host;
+        let end_of = |stage: u32| self.end_of(stage);
+        let mut begin = (self.replay.earliest(stage), NONE);
         for (other, lag) in (stage.needed_to_begin()).filter(|&(other, _)| other != NONE) {
             let ready = end_of(other).saturating_add(lag);
             if begin.1 == NONE || ready > begin.0 {
@@ -117,13 +137,12 @@ impl Replay {
         let awaited = stage.awaited();
         if awaited != NONE {
             let task = stage.tasks().start;
-            let (recorded_end, duration) =
-                (self.tasks.host.end(task), self.tasks.host.duration(task));
+            let (recorded_end, duration) = (host.end(task), host.duration(task));
             let rest = stage.lags.waits_for;
             let ready = begin.saturating_add(duration.min(READY_CALL));
             if end_of(awaited).saturating_add(rest) >= ready {
-                pieces.push(Piece {
-                    event: event_id(self.tasks.host.event(task)),
+                add(Piece {
+                    event: event_id(host.event(task)),
                     thread: stage.thread as usize,
                     begin: end_of(awaited),
                     end,
@@ -133,7 +152,7 @@ impl Replay {
                 return awaited;
             }
         }
-        let first = self.add_work(stage, (begin, end), timing, pieces);
+        let first = self.add_work(stage, (begin, end), add);
         if bound_by != NONE {
             let lag = match bound_by {
                 other if !stage.is_device() && other == stage.released_by => Lag::ThreadStart,
@@ -143,7 +162,7 @@ impl Replay {
             };
             let since = end_of(bound_by);
             let (event, recorded_begin) = first;
-            pieces.push(Piece {
+            add(Piece {
                 event,
                 thread: stage.thread as usize,
                 begin: since,
@@ -164,8 +183,7 @@ impl Replay {
         &self,
         stage: &Stage,
         (begin, end): (Nanos, Nanos),
-        timing: Timing,
-        pieces: &mut Vec<Piece>,
+        add: &mut impl FnMut(Piece),
     ) -> (Option<EventId>, Nanos) {
         let piece = |event, (begin, end), recorded, work| Piece {
             event,
@@ -176,13 +194,13 @@ impl Replay {
             work,
         };
         if stage.is_device() {
-            let work = &self.tasks.device.tasks[stage.device_work()];
+            let work = &self.replay.tasks.device.tasks[stage.device_work()];
             let event = event_id(work.event);
             let recorded = (work.begin, work.end);
-            pieces.push(piece(event, (begin, end), recorded, Work::Device));
+            add(piece(event, (begin, end), recorded, Work::Device));
             return (event, work.begin);
         }
-        let host = &self.tasks.host;
+        let (host, timing) = (&self.replay.tasks.host, self.timing);
         let mut until = end;
         for task in stage.tasks().rev() {
             let is_first = task == stage.tasks().start;
@@ -197,7 +215,7 @@ impl Replay {
             };
             let recorded = (host.begin(task), host.end(task));
             let event = event_id(host.event(task));
-            pieces.push(piece(
+            add(piece(
                 event,
                 (from, until),
                 recorded,

@@ -6,6 +6,7 @@ use mindprof_model::EventId;
 
 use super::host_tasks::HostTasks;
 use super::{Change, Replay, Replayed, Timing};
+use crate::beside::each;
 
 /// The number of replays that are made in one pass over the tasks.
 const AT_ONCE: usize = 8;
@@ -74,10 +75,9 @@ impl Replay {
         count: usize,
         timing: Timing,
     ) -> Vec<Replayed> {
-        let mut replayed = Vec::with_capacity(count);
-        for first in (0..count.min(Removals::MOST)).step_by(AT_ONCE) {
-            replayed.extend(self.run(&From(removals, first), timing));
-        }
+        let firsts: Vec<usize> = (0..count.min(Removals::MOST)).step_by(AT_ONCE).collect();
+        let replayed = each(&firsts, |&first| self.run(&From(removals, first), timing));
+        let mut replayed: Vec<Replayed> = replayed.into_iter().flatten().collect();
         replayed.truncate(count);
         replayed
     }

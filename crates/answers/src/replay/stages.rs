@@ -116,8 +116,9 @@ impl Stages {
         while let Some(Reverse((_, thread))) = heap.pop() {
             let limit = heap.peek().map(|Reverse((due, _))| *due);
             // Runs of one thread are taken without the heap.
-            let next = merging.take_until(thread, limit);
-            heap.extend(next.map(|due| Reverse((due, thread))));
+            if let Some(due) = merging.take_until(thread, limit) {
+                heap.push(Reverse((due, thread)));
+            }
         }
         merging.finish()
     }
@@ -200,6 +201,7 @@ impl<'a> Merging<'a> {
                 self.take_device(thread);
             } else {
                 self.take_host(thread);
+                self.take_unjoined(thread, limit);
             }
             let due = self.due(thread);
             if let Some(due) = due
@@ -209,6 +211,24 @@ impl<'a> Merging<'a> {
             }
             return due;
         }
+    }
+
+    /// Takes tasks that nothing joins to others, which are most, into the open stage of a thread.
+    fn take_unjoined(&mut self, thread: usize, limit: Option<Due>) {
+        let cursor = &mut self.cursors[thread];
+        if cursor.open.count == 0 {
+            return;
+        }
+        let Tasks { host, joints, .. } = self.tasks;
+        let limit = limit.unwrap_or((Nanos(u64::MAX), true));
+        let rest = cursor.next..cursor.end;
+        let is_plain = |&task: &u32| {
+            let begin = host.begin(task);
+            joints.number(task) == NONE && (begin, false) <= limit && begin == host.end(task - 1)
+        };
+        let count = rest.take_while(is_plain).count() as u32;
+        cursor.open.count += count;
+        cursor.next += count;
     }
 
     fn take_device(&mut self, thread: usize) {

@@ -9,6 +9,6 @@ mod text_template;
 mod tokenize;
 
 pub use link_columns::LinkColumns;
-pub use packed_texts::{PackedTexts, PatternId};
+pub use packed_texts::{PackedTexts, PatternId, TextPiece};
 pub(crate) use split_u64_column::SplitU64Column;
 pub use text_template::TextTemplate;

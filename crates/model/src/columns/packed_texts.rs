@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::text_part::{PLACEHOLDERS, push_number, push_part, take_number};
+use super::text_part::{PLACEHOLDERS, push_number, push_part, skip_part, take_number};
 use crate::{TextId, TextTemplate};
 
 /// Texts in packed form. The id of a text is the offset of its parts, so a text that is added twice
@@ -33,6 +33,46 @@ pub struct PackedTexts {
 /// by their parts alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PatternId(u32);
+
+impl PatternId {
+    /// Returns the position of the pattern among all.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A piece of all texts with one pattern, such as the value behind a key. A reader that needs a few
+/// numbers of many texts finds their places once for each pattern.
+#[derive(Clone, Debug)]
+pub struct TextPiece {
+    pattern: PatternId,
+    /// The placeholders before the piece.
+    before: Vec<u8>,
+    /// The piece of the pattern.
+    bytes: Vec<u8>,
+}
+
+impl TextPiece {
+    /// Returns the piece that begins at `begin` in a pattern and goes on as long as there are parts or
+    /// ASCII characters that meet a condition.
+    ///
+    /// # Panics
+    /// Panics if `begin` is behind the end of the pattern.
+    pub fn find(
+        (pattern, text): (PatternId, &str),
+        begin: usize,
+        is_inside: impl Fn(char) -> bool,
+    ) -> Self {
+        let is_part = |byte: &u8| PLACEHOLDERS.contains(byte);
+        let (before, rest) = text.as_bytes().split_at(begin);
+        let is_inside = |byte: &u8| is_part(byte) || byte.is_ascii() && is_inside((*byte).into());
+        Self {
+            pattern,
+            before: before.iter().copied().filter(is_part).collect(),
+            bytes: rest.iter().copied().take_while(is_inside).collect(),
+        }
+    }
+}
 
 impl PackedTexts {
     /// Adds a text. Returns `None` if there is no room for it.
@@ -93,6 +133,36 @@ impl PackedTexts {
         out.push_str(pattern);
     }
 
+    /// Returns the pattern of the text of `id`, with control characters in the places of its parts.
+    ///
+    /// # Panics
+    /// Panics if `id` belongs to another table.
+    pub fn pattern_of(&self, id: TextId) -> (PatternId, &str) {
+        let mut packed = &self.packed[id.index()..];
+        let pattern = PatternId(take_number(&mut packed) as u32);
+        (pattern, self.pattern(pattern))
+    }
+
+    /// Appends a piece of the text of `id` to `out`, without making up the rest of the text.
+    ///
+    /// # Panics
+    /// Panics if `id` belongs to another table, or has another pattern than the piece.
+    pub fn push_piece_to(&self, id: TextId, piece: &TextPiece, out: &mut String) {
+        let mut packed = &self.packed[id.index()..];
+        let pattern = PatternId(take_number(&mut packed) as u32);
+        assert_eq!(pattern, piece.pattern, "a piece is one of its own pattern");
+        for &placeholder in &piece.before {
+            packed = skip_part(placeholder, packed);
+        }
+        for &byte in &piece.bytes {
+            if PLACEHOLDERS.contains(&byte) {
+                packed = push_part(byte, packed, out);
+            } else {
+                out.push(char::from(byte));
+            }
+        }
+    }
+
     /// Returns the text of `id`.
     ///
     /// # Panics
@@ -147,6 +217,27 @@ mod tests {
             1 + 99,
             "the short ones with a zero in front stay"
         );
+    }
+
+    #[test]
+    fn a_piece_is_read_without_the_rest() {
+        let mut texts = PackedTexts::default();
+        let add = |texts: &mut PackedTexts, hash: &str, part: f64, rest: u64| {
+            texts.add(&format!(
+                "\"hash\":\"{hash}\",\"part\":{part},\"rest\":{rest}"
+            ))
+        };
+        let first = add(&mut texts, "0x1f5f3e8a1", 12.5, 7).unwrap();
+        let second = add(&mut texts, "0x2a", 1234.8, 12).unwrap();
+        let pattern = texts.pattern_of(first);
+        assert_eq!(pattern.0, texts.pattern_of(second).0);
+        let begin = pattern.1.find("part\":").unwrap() + "part\":".len();
+        let piece = TextPiece::find(pattern, begin, |c| c == '.');
+        let mut found = String::new();
+        texts.push_piece_to(first, &piece, &mut found);
+        found.push(' ');
+        texts.push_piece_to(second, &piece, &mut found);
+        assert_eq!(found, "12.5 1234.8");
     }
 
     /// Packs random UUIDs and numbers: the result must take little more than their information

@@ -59,6 +59,23 @@ pub(crate) fn push_part<'a>(placeholder: u8, packed: &'a [u8], out: &mut String)
     }
 }
 
+/// Returns the packed bytes behind a part.
+pub(crate) fn skip_part(placeholder: u8, packed: &[u8]) -> &[u8] {
+    match (placeholder, packed.split_first()) {
+        (_, None) => packed,
+        (_, Some((&LITERAL, rest))) => rest,
+        (DECIMAL | HEXADECIMAL, Some(_)) => {
+            let mut rest = packed;
+            take_number(&mut rest);
+            rest
+        }
+        (_, Some((&length, rest))) => {
+            let bytes = (usize::from(length) * bits_of(placeholder) as usize).div_ceil(8);
+            &rest[bytes.min(rest.len())..]
+        }
+    }
+}
+
 /// Appends a number as a variable-length integer with seven bits per byte. It never begins with
 /// [`LITERAL`], since the numbers of parts are below 2^60.
 pub(crate) fn push_number(packed: &mut Vec<u8>, mut number: u64) {
