@@ -17,7 +17,7 @@ use rule::Outcome;
 pub use rule::Rule;
 pub use rules::RULES;
 
-use crate::beside::each;
+use crate::beside::{beside, each};
 use crate::own_code::OwnCode;
 use crate::questions::{json, micros};
 use crate::replay::Replay;
@@ -129,10 +129,11 @@ const MOST_FINDINGS: usize = 10;
 impl Advice {
     /// Applies all rules to a profile.
     pub fn build(analysis: &Analysis, own: &OwnCode) -> Self {
-        let Some(replay) = Replay::build(analysis) else {
+        let (replay, frames) = beside(|| Replay::build(analysis), || facts::frames(analysis, own));
+        let Some(replay) = replay else {
             return Self::default();
         };
-        let facts = Facts::build(analysis, own, &replay);
+        let facts = Facts::build(analysis, own, &replay, frames);
         let steps = replay.steps().len();
         let mut advice = Self {
             steps,

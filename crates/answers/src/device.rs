@@ -26,6 +26,7 @@ use mindprof_analyze::Analysis;
 use mindprof_model::Nanos;
 use serde::Serialize;
 
+use crate::beside::{beside, each};
 use crate::questions::micros;
 use crate::step_split::{StepSplit, split};
 use crate::step_times::loop_thread;
@@ -117,15 +118,19 @@ impl Device {
         let steps = Steps::build(profile);
         let known = &steps.complete()[usize::from(steps.first_of_marks().is_some())..];
         let steps = device_steps(known, &works);
-        let splits = loop_thread(profile)
-            .filter(|_| !steps.is_empty())
-            .map(|thread| split(analysis, &steps, thread))
-            .unwrap_or_default();
         let properties = DeviceProperties::read(profile.metadata());
-        let devices = works
-            .iter()
-            .map(|work| DeviceUse::build(analysis, work, &steps, &properties))
-            .collect();
+        let (devices, splits) = beside(
+            || {
+                each(&works, |work| {
+                    DeviceUse::build(analysis, work, &steps, &properties)
+                })
+            },
+            || {
+                let thread = loop_thread(profile).filter(|_| !steps.is_empty());
+                let splits = thread.map(|thread| split(analysis, &steps, thread));
+                splits.unwrap_or_default()
+            },
+        );
         let mut all = StepSplit::default();
         for split in &splits {
             all.add_all(split);

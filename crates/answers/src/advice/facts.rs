@@ -64,12 +64,14 @@ pub(crate) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn build(analysis: &'a Analysis, own: &'a OwnCode, replay: &'a Replay) -> Self {
+    pub(crate) fn build(
+        analysis: &'a Analysis,
+        own: &'a OwnCode,
+        replay: &'a Replay,
+        frames: Vec<Option<StringId>>,
+    ) -> Self {
         let profile = analysis.profile();
-        let ((base, around), frames) = beside(
-            || (replay.unrecorded().total(), around(analysis, replay)),
-            || frames(analysis, own),
-        );
+        let (around, base) = beside(|| around(analysis, replay), || replay.unrecorded().total());
         let mut facts = Self {
             analysis,
             profile,
@@ -525,7 +527,7 @@ const INNER: [&str; 5] = [
 
 /// Returns the innermost frame of the user's own code that led to each event. The call of a function
 /// of the user's belongs to that function itself.
-fn frames(analysis: &Analysis, own: &OwnCode) -> Vec<Option<StringId>> {
+pub(super) fn frames(analysis: &Analysis, own: &OwnCode) -> Vec<Option<StringId>> {
     let profile = analysis.profile();
     let is_own: Vec<bool> = (profile.strings().iter())
         .map(|text| own.place(text).is_some())

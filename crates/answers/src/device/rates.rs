@@ -336,10 +336,16 @@ impl<'a> Sums<'a> {
 
     fn kernels(&self, items: &[WorkItem], card: Option<&Card>) -> Vec<KernelUse> {
         let profile = self.analysis.profile();
-        let mut sums: FxHashMap<StringId, KernelSum> = FxHashMap::default();
+        let mut positions: Vec<Option<usize>> = vec![None; profile.strings().len()];
+        let mut sums: Vec<(StringId, KernelSum)> = Vec::new();
         let kernels = items.iter().filter(|item| item.class == StepClass::Kernel);
         for (item, call) in kernels.zip(&self.counted_for) {
-            let sum = sums.entry(profile.event(item.id).name).or_default();
+            let name = profile.event(item.id).name;
+            let position = *positions[name.index()].get_or_insert_with(|| {
+                sums.push((name, KernelSum::default()));
+                sums.len() - 1
+            });
+            let sum = &mut sums[position].1;
             sum.add(item);
             let call = self.calls.get(*call as usize);
             if let Some(call) = call.filter(|call| call.kernels == 1) {

@@ -4,7 +4,6 @@
 //! no idle time of the device, and they are never summed up over streams.
 
 use mindprof_model::{Nanos, Profile, ThreadId};
-use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::work::WorkItem;
@@ -71,10 +70,10 @@ impl StreamUse {
         items: &[WorkItem],
         mut visit: impl FnMut(Nanos, Nanos, u64),
     ) -> Vec<Self> {
-        let mut positions: FxHashMap<ThreadId, usize> = FxHashMap::default();
+        let mut positions: Vec<Option<usize>> = vec![None; profile.threads().len()];
         let mut streams: Vec<Stream> = Vec::new();
         for item in items {
-            let position = *positions.entry(item.stream).or_insert_with(|| {
+            let position = *positions[item.stream.index()].get_or_insert_with(|| {
                 streams.push(Stream::new(profile, item.stream));
                 streams.len() - 1
             });

@@ -5,7 +5,7 @@
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{Category, DeviceKind, Event, EventId, Flags, Nanos, Profile, ThreadId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::arguments::{ArgumentsWalk, WorkArguments};
 use super::by_correlation::ByCorrelation;
@@ -88,11 +88,15 @@ struct Works {
     /// The class of each name.
     classes: Vec<StepClass>,
     devices: Vec<DeviceWork>,
-    positions: FxHashMap<DeviceKey, usize>,
+    /// By stream, the position of its device or [`NONE`].
+    positions: Vec<usize>,
     /// The works with a correlation id, and the ids.
     launched: Vec<Launched>,
     correlations: Vec<u32>,
 }
+
+/// The position of no device.
+const NONE: usize = usize::MAX;
 
 /// A work that a call launched.
 #[derive(Clone, Copy, Debug)]
@@ -106,29 +110,18 @@ impl Works {
         Self {
             classes: profile.strings().iter().map(device_class).collect(),
             devices: Vec::new(),
-            positions: FxHashMap::default(),
+            positions: vec![NONE; profile.threads().len()],
             launched: Vec::new(),
             correlations: Vec::new(),
         }
     }
 
     fn add(&mut self, profile: &Profile, id: EventId, event: &Event, arguments: WorkArguments) {
-        let thread = profile.threads()[event.thread.index()];
-        let key = DeviceKey {
-            origin: profile.origin(event.thread),
-            kind: thread.device,
-            index: thread.process,
-        };
-        let devices = &mut self.devices;
-        let device = *self.positions.entry(key).or_insert_with(|| {
-            devices.push(DeviceWork {
-                key,
-                rank: profile.rank(event.thread),
-                items: Vec::new(),
-            });
-            devices.len() - 1
-        });
-        let items = &mut devices[device].items;
+        if self.positions[event.thread.index()] == NONE {
+            self.positions[event.thread.index()] = self.device_of(profile, event.thread);
+        }
+        let device = self.positions[event.thread.index()];
+        let items = &mut self.devices[device].items;
         let correlation = profile.links(id).map_or(0, |links| links.correlation);
         if correlation != 0 {
             self.correlations.push(correlation);
@@ -148,9 +141,28 @@ impl Works {
         });
     }
 
+    /// Returns the position of a stream's device, which is added if it is new.
+    fn device_of(&mut self, profile: &Profile, stream: ThreadId) -> usize {
+        let thread = profile.threads()[stream.index()];
+        let key = DeviceKey {
+            origin: profile.origin(stream),
+            kind: thread.device,
+            index: thread.process,
+        };
+        let known = self.devices.iter().position(|device| device.key == key);
+        known.unwrap_or_else(|| {
+            self.devices.push(DeviceWork {
+                key,
+                rank: profile.rank(stream),
+                items: Vec::new(),
+            });
+            self.devices.len() - 1
+        })
+    }
+
     fn find_launches(&mut self, profile: &Profile) {
         let kinds: Vec<CallKind> = profile.strings().iter().map(CallKind::of).collect();
-        let mut calls = Calls::default();
+        let mut calls = Calls::new(profile.threads().len());
         let table = ByCorrelation::build(&self.correlations);
         // By work with a correlation id, the launch of the first work with the same one.
         let mut launches: Vec<Option<Launch>> = vec![None; self.launched.len()];
@@ -208,28 +220,37 @@ impl CallKind {
 }
 
 /// The calls of all CPU threads, followed in start order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Calls {
     /// By source, the synchronizing calls since the last launch.
     synchronizing: FxHashMap<usize, Vec<(Nanos, Nanos)>>,
-    /// The CPU threads that have launched work.
-    launching: FxHashSet<ThreadId>,
+    /// By CPU thread, whether it has launched work.
+    is_launching: Vec<bool>,
     /// By CPU thread, the start of the last wait of a stream.
-    waits: FxHashMap<ThreadId, Nanos>,
+    waits: Vec<Option<Nanos>>,
     /// By stream, the start of the last launch on it.
-    launches: FxHashMap<ThreadId, Nanos>,
+    launches: Vec<Option<Nanos>>,
 }
 
 impl Calls {
+    fn new(threads: usize) -> Self {
+        Self {
+            synchronizing: FxHashMap::default(),
+            is_launching: vec![false; threads],
+            waits: vec![None; threads],
+            launches: vec![None; threads],
+        }
+    }
+
     fn note(&mut self, kind: CallKind, origin: usize, call: &Event) {
         match kind {
             // A thread that launches nothing, such as one that watches collectives, holds nothing up.
-            CallKind::Synchronize if self.launching.contains(&call.thread) => {
+            CallKind::Synchronize if self.is_launching[call.thread.index()] => {
                 let synchronizing = self.synchronizing.entry(origin).or_default();
                 synchronizing.push((call.start, call.end()));
             }
             CallKind::StreamWait => {
-                self.waits.insert(call.thread, call.start);
+                self.waits[call.thread.index()] = Some(call.start);
             }
             CallKind::Synchronize | CallKind::Other => {}
         }
@@ -255,14 +276,14 @@ impl Calls {
         if work.class == StepClass::Copy && call.end() >= work.end {
             synchronizing.push((call.start, call.end()));
         }
-        self.launching.insert(call.thread);
-        let before = self.launches.insert(work.stream, call.start);
-        let wait = self.waits.get(&call.thread);
+        self.is_launching[call.thread.index()] = true;
+        let before = self.launches[work.stream.index()].replace(call.start);
+        let wait = self.waits[call.thread.index()];
         Launch {
             start: call.start,
             end: call.end(),
             held_up,
-            is_after_wait: wait.is_some_and(|&wait| before.is_none_or(|before| wait >= before)),
+            is_after_wait: wait.is_some_and(|wait| before.is_none_or(|before| wait >= before)),
         }
     }
 }
