@@ -115,8 +115,9 @@ lint: setup build ## Check format, lints, types, stubs, docs, prose and the depe
 	$(BIN)/stubtest mindprof._core --ignore-disjoint-bases
 
 .PHONY: bench
-bench: build-release ## Measure recorded scopes, operators, the Python API, imports and reading of traces
+bench: build-release ## Measure recorded scopes, operators, the Python API, imports, reading of traces and conclusions
 	cargo bench --quiet --package mindprof-record
+	cargo bench --quiet --package mindprof-answers
 	$(BIN)/python benchmarks/python_face.py
 	$(BIN)/python benchmarks/host_door.py
 	$(BIN)/python benchmarks/import_time.py
@@ -326,6 +327,11 @@ bench-pytorch: build-release $(PARITY_READY) ## Measure recording of real PyTorc
 .PHONY: bench-kineto
 bench-kineto: build-release $(PARITY_READY) ## Measure reading the results of torch's collector against torch itself
 	PYTHONPATH=python $(TORCH_PYTHON) benchmarks/kineto.py
+
+.PHONY: bench-hta
+bench-hta: $(CLIENTS)/ready ## Measure device and critical-path against HTA; needs TRACES="trace.json.gz ..."
+	cargo build --quiet --release --package mindprof-cli
+	$(CLIENTS)/bin/python benchmarks/hta.py --hta-python $(CLIENTS)/bin/python $(TRACES)
 
 .PHONY: bench-write
 bench-write: build-release $(PARITY_READY) ## Measure writing traces against the real torch.profiler
