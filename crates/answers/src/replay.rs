@@ -196,7 +196,9 @@ impl Change<1> for WhatIf {
         }
         let times = host.times(tasks, timing).map(|(event, own)| {
             match self.scales.get(event as usize).copied() {
-                Some(scale) if scale < 1.0 || scale > 1.0 => scaled(Nanos(own), f64::from(scale)),
+                Some(scale) if scale.total_cmp(&1.0).is_ne() => {
+                    scaled(Nanos(own), f64::from(scale))
+                }
                 Some(_) | None => own,
             }
         });

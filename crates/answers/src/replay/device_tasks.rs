@@ -70,15 +70,12 @@ impl DeviceTasks {
             }
             let number = device.tasks.len() as u32;
             let before = latest[stream];
-            let before_end = match device.tasks.get_mut(before as usize) {
-                Some(before) => {
-                    before.after = number;
-                    Some(before.end)
-                }
-                None => {
-                    device.streams.push((stream as u32, number));
-                    None
-                }
+            let before_end = if let Some(before) = device.tasks.get_mut(before as usize) {
+                before.after = number;
+                Some(before.end)
+            } else {
+                device.streams.push((stream as u32, number));
+                None
             };
             let links = profile.links(EventId::from_index(index));
             let launched = launch(links.map_or(0, |links| links.correlation));
