@@ -2,8 +2,8 @@
 //! events.
 //!
 //! The thread of the loop is a chain of tasks without gaps, each of which belongs to the innermost
-//! event that is open. Of other threads, only those that run backward work are kept, without the
-//! gaps between their events.
+//! event that is open. Other threads are kept if they run backward work, without the gaps between
+//! their events.
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{

@@ -3,7 +3,7 @@
 
 use super::tasks::NONE;
 
-/// What joins a task to others, besides its place on its thread.
+/// The dependencies of a task, besides its place on its thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Joint {
     /// The task without whose end it cannot begin, or [`NONE`]: for backward work on a thread of its
