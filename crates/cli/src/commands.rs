@@ -17,6 +17,7 @@ pub(crate) mod functions;
 pub(crate) mod info;
 pub(crate) mod man;
 pub(crate) mod memory;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod slim;
 pub(crate) mod stacks;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Advise(advise::AdviseArgs),
     /// Explain a trace in one page of Markdown.
     Explain(explain::ExplainArgs),
+    /// Write one offline page about a trace, with a timeline and all tables.
+    Report(report::ReportArgs),
     /// Print a table of operators and their times.
     Table(table::TableArgs),
     /// Print your own functions and their times.
@@ -76,6 +79,7 @@ impl Command {
             Self::Run(args) => run::run(args),
             Self::Advise(args) => advise::run(args),
             Self::Explain(args) => explain::run(args),
+            Self::Report(args) => report::run(args),
             Self::Table(args) => table::run(args),
             Self::Functions(args) => functions::run(args),
             Self::Lines(args) => functions::run_lines(args),
@@ -104,6 +108,7 @@ impl Command {
             Self::Run(_)
             | Self::Table(_)
             | Self::Explain(_)
+            | Self::Report(_)
             | Self::Functions(_)
             | Self::Lines(_)
             | Self::Modules(_)

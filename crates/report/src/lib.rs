@@ -1,5 +1,5 @@
-//! Output for people: tables, summaries and differences as text, flame graphs as SVG, and the memory
-//! timeline as an HTML page.
+//! Output for people: tables, summaries and differences as text, flame graphs as SVG, and reports and
+//! the memory timeline as HTML pages.
 //!
 //! Rows and names come from `mindprof_formats`, and conclusions from `mindprof_answers`. This crate
 //! alone decides on column widths, display units and wording.
@@ -41,6 +41,7 @@ mod grid;
 mod info;
 mod memory;
 mod number;
+mod page;
 mod run;
 mod screen;
 mod steps;
@@ -62,6 +63,7 @@ pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
+pub use page::{Compared, ReportOptions, overview_html, write_report, write_report_file};
 pub use run::{RunOptions, imports_text, run_facts, run_hints};
 pub use screen::{ScreenEnd, screen_text};
 pub use steps::{StepsLayout, steps_text};

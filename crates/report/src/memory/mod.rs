@@ -10,5 +10,6 @@ mod summary;
 mod tests;
 
 pub use file::write_memory_timeline_file;
+pub(crate) use page::memory_pane;
 pub use page::write_memory_timeline_html;
 pub use summary::memory_summary;

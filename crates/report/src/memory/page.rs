@@ -1,24 +1,25 @@
-//! The memory timeline as an HTML page: one self-contained file with a stacked chart, and tables with
-//! the same numbers.
+//! The memory timeline as HTML: a page of its own or a pane of the report, with a stacked chart and
+//! tables with the same numbers.
 
 use std::fmt::Write as _;
 use std::io::Write;
 
 use mindprof_analyze::{Analysis, MemoryHolder, MemoryPeak, MemoryPlace};
+use mindprof_answers::MemoryGrowth;
 use mindprof_formats::{MemoryPoints, frame_texts, holder_name, memory_place_name};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::bands::{Band, amount_text, doubt_texts};
 use crate::error::Result;
 use crate::number::memory_text;
-
-const PAGE: &str = include_str!("page/page.html");
-const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = concat!(include_str!("page/chart.js"), include_str!("page/main.js"));
+use crate::page::{MEMORY, Page, Pane, escaped};
 
 /// The approximate maximum number of points in the table. Longer timelines are thinned; the peak is
 /// kept.
 const MOST_POINTS: usize = 4000;
+
+/// The same for the table in a report, which has many other tables.
+const REPORT_POINTS: usize = 500;
 
 /// The approximate maximum number of points in the chart. It draws as many as its width has room
 /// for, and zooming in shows the rest.
@@ -27,6 +28,10 @@ const MOST_DETAIL: usize = 20_000;
 /// The maximum number of holders, and the number of frames of each that are shown unfolded.
 const MOST_HOLDERS: usize = 50;
 const FIRST_FRAMES: usize = 3;
+
+/// The largest number of devices and processes in the pane of a report, those with the highest peaks
+/// first.
+const MOST_PLACES: usize = 4;
 
 /// Writes the page of the memory of a process on a device.
 ///
@@ -37,45 +42,137 @@ pub fn write_memory_timeline_html(
     place: MemoryPlace,
     out: &mut dyn Write,
 ) -> Result<()> {
+    let name = memory_place_name(analysis, place);
+    let (html, data) = place_section(analysis, place, 0, MOST_POINTS);
+    let page = Page {
+        title: format!("Memory of {name}"),
+        subtitle: String::new(),
+        panes: vec![Pane {
+            id: "memory",
+            title: "Memory",
+            html,
+            is_listed: true,
+        }],
+        data: json!({"memory": [data]}).to_string(),
+        modules: MEMORY,
+    };
+    page.write(out)
+}
+
+/// Returns the pane of a report about memory as HTML, and the data of its charts. Both are empty if
+/// no memory was recorded.
+pub(crate) fn memory_pane(
+    analysis: &Analysis,
+    growth: Option<&MemoryGrowth>,
+) -> (String, Vec<Value>) {
+    if analysis.profile().memory().is_empty() {
+        return (String::new(), Vec::new());
+    }
+    let places = analysis.memory_timeline().places_by_peak(analysis);
+    let shown = &places[..places.len().min(MOST_PLACES)];
+    let mut html = growth.map_or_else(String::new, growth_html);
+    let mut data = Vec::new();
+    for (index, &place) in shown.iter().enumerate() {
+        let (section, points) = place_section(analysis, place, index, REPORT_POINTS);
+        html.push_str(&section);
+        data.push(points);
+    }
+    if places.len() > shown.len() {
+        let rest = places[shown.len()..].iter();
+        let rest: Vec<String> = rest.map(|&place| memory_place_name(analysis, place)).collect();
+        let _ = writeln!(
+            html,
+            "<p class=\"quiet\">Not shown: memory of {}; use mindprof memory --device.</p>",
+            escaped(&rest.join(", "))
+        );
+    }
+    (html, data)
+}
+
+fn growth_html(growth: &MemoryGrowth) -> String {
+    let mut html = format!(
+        "<p class=\"bad\">Memory grows by {} in each of {} steps.</p>\n",
+        memory_text(growth.bytes_per_step as i64),
+        growth.steps
+    );
+    if !growth.lines.is_empty() {
+        html.push_str("<ul class=\"facts\">\n");
+        for line in &growth.lines {
+            let place = &line.place;
+            let text = format!("{} ({}:{})", place.function, place.file, place.line);
+            let bytes = memory_text(line.bytes_per_step as i64);
+            let _ = writeln!(html, "<li><b>{bytes}</b> a step in {}</li>", escaped(&text));
+        }
+        html.push_str("</ul>\n");
+    }
+    html
+}
+
+/// Returns the section of one process and device as HTML, and the data of its chart.
+fn place_section(
+    analysis: &Analysis,
+    place: MemoryPlace,
+    index: usize,
+    most: usize,
+) -> (String, Value) {
     let peak = analysis.memory_timeline().peak(analysis, place);
     let all = MemoryPoints::build(analysis, place);
-    let points = thinned(&all, MOST_POINTS);
+    let points = thinned(&all, most);
     let detail = thinned(&all, MOST_DETAIL);
-    let mut rest = PAGE;
-    while let Some((before, from_name)) = rest.split_once("{{") {
-        let (name, after) = from_name.split_once("}}").unwrap_or((from_name, ""));
-        out.write_all(before.as_bytes())?;
-        let text = match name {
-            "style" => STYLE.trim_end().into(),
-            "script" => SCRIPT.trim_end().into(),
-            "data" => data(analysis, &detail, &peak),
-            "device" => escaped(&memory_place_name(analysis, place)),
-            "peak" => amount_text(&peak, peak.total()),
-            "peak_time" => peak.time.map_or_else(
-                || "before the window opened".into(),
-                |time| {
-                    format!(
-                        "{:.3} ms after the start of the window",
-                        time.0 as f64 / 1e6
-                    )
-                },
-            ),
-            "end" => amount_text(&peak, peak.total_at_end()),
-            "notes" => notes(&peak),
-            "loss" => loss(analysis),
-            "categories" => category_rows(&peak),
-            "holders" => holder_rows(analysis, &peak),
-            "more_holders" => more_holders(&peak.holders),
-            "point_count" => point_count(all.times.len(), points.times.len()),
-            "point_heads" => point_heads(&peak),
-            "points" => point_rows(analysis, &points, &peak),
-            other => unreachable!("unknown placeholder {other}"),
-        };
-        out.write_all(text.as_bytes())?;
-        rest = after;
-    }
-    Ok(out.write_all(rest.as_bytes())?)
+    let peak_time = peak.time.map_or_else(
+        || "before the window opened".into(),
+        |time| {
+            let after = time.0 as f64 / 1e6;
+            format!("{after:.3} ms after the start of the window")
+        },
+    );
+    let html = format!(
+        "<h1>Memory of {device}</h1>\n\
+         <p>Peak <strong>{most}</strong>, {peak_time}; {end} in use at the end.{loss}</p>\n\
+         {notes}{CHART_BEGIN}data-memory=\"{index}\"{CHART_REST}\
+         <h2>By category</h2>\n<div class=\"wide\">\n<table>\n<caption>Bytes by category</caption>\n\
+         <thead><tr><th scope=\"col\" class=\"text\">Category</th><th scope=\"col\">At the peak</th>\
+         <th scope=\"col\">Share</th><th scope=\"col\">At the end</th></tr></thead>\n\
+         <tbody>\n{categories}</tbody>\n</table>\n</div>\n\
+         <h2>Held at the peak</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Held at the peak\">\n<table>\n\
+         <caption>Who holds memory at the peak</caption>\n\
+         <thead><tr><th scope=\"col\">Bytes</th><th scope=\"col\">Share</th><th scope=\"col\">Blocks</th>\
+         <th scope=\"col\" class=\"text\">Category</th><th scope=\"col\" class=\"text\">Allocated by</th>\
+         <th scope=\"col\" class=\"text\">Stack, innermost first</th></tr></thead>\n\
+         <tbody>\n{holders}</tbody>\n</table>\n</div>\n{more}\
+         <h2>Over time</h2>\n<details>\n<summary>{count}</summary>\n<div class=\"wide\">\n<table class=\"points\">\n\
+         <caption>Bytes in use over time</caption>\n\
+         <thead><tr><th scope=\"col\">Time (&micro;s)</th>{heads}<th scope=\"col\">Total</th></tr></thead>\n\
+         <tbody>\n{rows}</tbody>\n</table>\n</div>\n</details>\n",
+        device = escaped(&memory_place_name(analysis, place)),
+        most = amount_text(&peak, peak.total()),
+        end = amount_text(&peak, peak.total_at_end()),
+        loss = loss(analysis),
+        notes = notes(&peak),
+        categories = category_rows(&peak),
+        holders = holder_rows(analysis, &peak),
+        more = more_holders(&peak.holders),
+        count = point_count(all.times.len(), points.times.len()),
+        heads = point_heads(&peak),
+        rows = point_rows(analysis, &points, &peak),
+    );
+    (html, data(analysis, &detail, &peak))
 }
+
+/// The chart of a place, which scripts draw; its attributes go in between.
+const CHART_BEGIN: &str = "<figure class=\"memory scripted\" hidden ";
+const CHART_REST: &str = ">
+<div class=\"chart\" tabindex=\"0\" role=\"application\" aria-label=\"Bytes in use by category over time, stacked. The tables below hold the same numbers.\"></div>
+<div class=\"chart-tip\" hidden></div>
+<div class=\"tools\">
+<div class=\"categories\" role=\"group\" aria-label=\"Categories: press to hide or show one\"></div>
+<button type=\"button\" class=\"at-peak\">Zoom to the peak</button>
+<button type=\"button\" class=\"see-all\">Show all</button>
+</div>
+<figcaption>Hover over the chart to read values, and drag to zoom in. On the keyboard, the arrow keys move from point to point; Home, End and P jump to the start, the end and the peak; + and &minus; zoom; Escape shows all.</figcaption>
+<p class=\"reading\" aria-live=\"polite\"></p>
+</figure>
+";
 
 /// Returns at most about `most` points: the highest and the last one of each time interval.
 fn thinned(all: &MemoryPoints, most: usize) -> MemoryPoints {
@@ -107,7 +204,7 @@ fn thinned(all: &MemoryPoints, most: usize) -> MemoryPoints {
     points
 }
 
-fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String {
+fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> Value {
     let reference = analysis.profile().reference_unix_ns();
     let since_start = |nanoseconds: u64| (reference + nanoseconds) / 1000 - reference / 1000;
     let times = points.times.iter().map(|time| time - reference / 1000);
@@ -119,7 +216,7 @@ fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String
     let rows: Vec<Vec<i64>> = (0..points.times.len())
         .map(|index| amounts_at(&bands, points, index))
         .collect();
-    let text = json!({
+    json!({
         "categories": names,
         "colours": colours,
         "times": times.collect::<Vec<_>>(),
@@ -128,9 +225,6 @@ fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> String
         "peak": first.and(peak_time),
         "peak_bytes": peak.total(),
     })
-    .to_string();
-    // No markup may start inside a script.
-    text.replace('<', "\\u003c")
 }
 
 fn band_text(band: Band, peak: &MemoryPeak) -> String {
@@ -205,7 +299,7 @@ fn share(bytes: i64, all: i64) -> String {
 /// Returns the name of a band next to its colour in the chart.
 fn band_cell(band: Band, peak: &MemoryPeak) -> String {
     let (index, name) = (band.colour(), band_text(band, peak));
-    format!("<span class=\"swatch\" style=\"background:var(--category-{index})\"></span>{name}")
+    format!("<span class=\"swatch category-{index}\"></span>{name}")
 }
 
 fn holder_rows(analysis: &Analysis, peak: &MemoryPeak) -> String {
@@ -229,7 +323,10 @@ fn holder_rows(analysis: &Analysis, peak: &MemoryPeak) -> String {
 
 /// Returns the frames of a stack, with the outer ones folded away.
 fn stack_cell(frames: &[&str]) -> String {
-    let lines = |frames: &[&str]| format!("<pre>{}</pre>", escaped(&frames.join("\n")));
+    let lines = |frames: &[&str]| {
+        let frames: Vec<String> = frames.iter().map(|frame| escaped(frame)).collect();
+        format!("<pre>{}</pre>", frames.join("\n"))
+    };
     let (first, rest) = frames.split_at(frames.len().min(FIRST_FRAMES));
     match rest.len() {
         0 if first.is_empty() => String::new(),
@@ -283,9 +380,4 @@ fn point_rows(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> 
         rows.push_str("</tr>\n");
     }
     rows
-}
-
-fn escaped(text: &str) -> String {
-    let text = text.replace('&', "&amp;");
-    text.replace('<', "&lt;").replace('>', "&gt;")
 }

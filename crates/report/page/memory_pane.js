@@ -1,10 +1,22 @@
-// Draws the chart and handles input. All access to the page is here.
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  const [frame, tip, reading] = ["chart", "tip", "reading"].map((id) => document.getElementById(id));
+// @ts-check
+// Draws charts of memory and handles their input.
+import { bytesText, roundText } from "./numbers.js";
+import { makeShape } from "./elements.js";
+import { highestEdge, indexAt, layersOf, microsText, outlineOf, thinnedPoints, ticksTo } from "./memory_chart.js";
+
+/**
+ * Draws the chart of one device into its figure.
+ * @param {any} root
+ * @param {any} data
+ */
+export function showMemory(root, data) {
+  /** @param {string} name @returns {any} */
+  const part = (name) => root.getElementsByClassName(name)[0];
+  const [frame, tip, reading] = ["chart", "chart-tip", "reading"].map(part);
+  root.hidden = false;
   if (data.times.length === 0) {
     frame.textContent = "No memory was recorded for this device.";
-    document.getElementById("tools").hidden = true;
+    part("tools").hidden = true;
     return;
   }
   const EDGE = { left: 72, right: 12, top: 28, bottom: 28 };
@@ -14,46 +26,38 @@
   const state = { width: 0, most: 1, shown: data.categories.map(() => true), range: whole, chosen: null, cursor: null };
   let overlay = null;
 
-  function make(name, attributes, parent, text) {
-    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    if (text !== undefined) element.textContent = text;
-    if (parent) parent.appendChild(element);
-    return element;
-  }
-
   const inner = () => state.width - EDGE.left - EDGE.right;
   const toX = (time) => EDGE.left + (time - state.range[0]) / (state.range[1] - state.range[0]) * inner();
   const toY = (bytes) => HEIGHT - EDGE.bottom - bytes / state.most * (HEIGHT - EDGE.top - EDGE.bottom);
   const isSeen = (time) => time >= state.range[0] && time <= state.range[1];
 
   function visible() {
-    const first = chart.indexAt(data.times, state.range[0]);
-    const end = chart.indexAt(data.times, state.range[1]) + 1;
+    const first = indexAt(data.times, state.range[0]);
+    const end = indexAt(data.times, state.range[1]) + 1;
     const times = data.times.slice(first, end).map((time) => Math.max(time, state.range[0]));
     // Two points for each column of pixels: more would not be visible, and appear after zooming in.
-    return chart.thinned(times, data.bytes.slice(first, end), 2 * state.width);
+    return thinnedPoints(times, data.bytes.slice(first, end), 2 * state.width);
   }
 
   function draw() {
     state.width = Math.max(320, frame.clientWidth);
     const { times, rows } = visible();
-    const layered = chart.layers(rows, state.shown);
-    const marks = chart.ticks(chart.highest(layered), 5, 2);
+    const layered = layersOf(rows, state.shown);
+    const marks = ticksTo(highestEdge(layered), 5, 2);
     state.most = marks[marks.length - 1] || 1;
-    const svg = make("svg", { width: state.width, height: HEIGHT, viewBox: `0 0 ${state.width} ${HEIGHT}` });
+    const svg = makeShape("svg", { width: state.width, height: HEIGHT, viewBox: `0 0 ${state.width} ${HEIGHT}` });
     for (const mark of marks) {
-      make("line", { class: "grid", x1: EDGE.left, x2: state.width - EDGE.right, y1: toY(mark), y2: toY(mark) }, svg);
-      make("text", { x: EDGE.left - 8, y: toY(mark) + 4, "text-anchor": "end" }, svg, chart.round(chart.bytesText(mark)));
+      makeShape("line", { class: "grid", x1: EDGE.left, x2: state.width - EDGE.right, y1: toY(mark), y2: toY(mark) }, svg);
+      makeShape("text", { x: EDGE.left - 8, y: toY(mark) + 4, "text-anchor": "end" }, svg, roundText(bytesText(mark)));
     }
     const xs = times.map(toX), end = toX(state.range[1]);
     layered.forEach((layer, category) => {
       if (!layer) return;
-      make("path", { d: chart.outline(layer, xs, end, toY), fill: `var(--category-${data.colours[category]})`, "fill-opacity": 0.85 }, svg);
+      makeShape("path", { d: outlineOf(layer, xs, end, toY), class: `category-${data.colours[category]}` }, svg);
     });
     drawTimes(svg);
     drawPeak(svg);
-    overlay = make("g", {}, svg);
+    overlay = makeShape("g", {}, svg);
     drawOverlay();
     listen(svg);
     frame.replaceChildren(svg);
@@ -61,20 +65,20 @@
 
   function drawTimes(svg) {
     const [from, to] = state.range;
-    const step = chart.ticks(to - from, state.width / 150, 10)[1] || to - from;
+    const step = ticksTo(to - from, state.width / 150, 10)[1] || to - from;
     for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
       const anchor = toX(time) > state.width - 40 ? "end" : "middle";
-      make("text", { x: toX(time), y: HEIGHT - 8, "text-anchor": anchor }, svg, chart.round(chart.timeText(time)));
+      makeShape("text", { x: toX(time), y: HEIGHT - 8, "text-anchor": anchor }, svg, roundText(microsText(time)));
     }
   }
 
   function drawPeak(svg) {
     if (data.peak === null || !isSeen(data.peak)) return;
     const x = toX(data.peak), y = Math.max(toY(data.peak_bytes), EDGE.top);
-    for (const name of ["halo", "peak"]) make("line", { class: name, x1: x, x2: x, y1: EDGE.top - 6, y2: HEIGHT - EDGE.bottom }, svg);
-    if (state.shown.every(Boolean)) make("circle", { class: "peak-spot", cx: x, cy: y, r: 4 }, svg);
+    for (const name of ["halo", "peak"]) makeShape("line", { class: name, x1: x, x2: x, y1: EDGE.top - 6, y2: HEIGHT - EDGE.bottom }, svg);
+    if (state.shown.every(Boolean)) makeShape("circle", { class: "peak-spot", cx: x, cy: y, r: 4 }, svg);
     const anchor = x > state.width / 2 ? "end" : "start";
-    make("text", { class: "peak-name", x, y: EDGE.top - 12, "text-anchor": anchor }, svg, `peak ${chart.bytesText(data.peak_bytes)}`);
+    makeShape("text", { class: "peak-name", x, y: EDGE.top - 12, "text-anchor": anchor }, svg, `peak ${bytesText(data.peak_bytes)}`);
   }
 
   // The cursor is drawn on top: redrawing all layers at every move of the pointer would be too slow.
@@ -82,18 +86,18 @@
     overlay.replaceChildren();
     if (state.chosen) {
       const [from, to] = state.chosen.map(toX).sort((a, b) => a - b);
-      make("rect", { class: "chosen", x: from, width: to - from, y: EDGE.top, height: HEIGHT - EDGE.top - EDGE.bottom }, overlay);
+      makeShape("rect", { class: "chosen", x: from, width: to - from, y: EDGE.top, height: HEIGHT - EDGE.top - EDGE.bottom }, overlay);
     }
     if (state.cursor !== null && isSeen(data.times[state.cursor])) {
       const x = toX(data.times[state.cursor]);
-      for (const name of ["halo", "cursor"]) make("line", { class: name, x1: x, x2: x, y1: EDGE.top, y2: HEIGHT - EDGE.bottom }, overlay);
+      for (const name of ["halo", "cursor"]) makeShape("line", { class: name, x1: x, x2: x, y1: EDGE.top, y2: HEIGHT - EDGE.bottom }, overlay);
     }
   }
 
   function swatch(category) {
     const found = document.createElement("span");
-    found.className = "swatch";
-    found.style.background = `var(--category-${data.colours[category]})`;
+    found.className = `swatch category-${data.colours[category]}`;
+    
     return found;
   }
 
@@ -102,12 +106,12 @@
     const row = data.bytes[index];
     const parts = data.categories.map((name, category) => [row[category], name, category]).filter(([bytes]) => bytes !== 0);
     const total = row.reduce((sum, bytes) => sum + bytes, 0);
-    const moment = chart.timeText(data.times[index]), inUse = chart.bytesText(total);
+    const moment = microsText(data.times[index]), inUse = bytesText(total);
     const table = document.createElement("table");
     for (const [bytes, name, category] of parts.reverse()) {
       const line = table.insertRow();
       line.insertCell().append(swatch(category), name);
-      line.insertCell().textContent = chart.bytesText(bytes);
+      line.insertCell().textContent = bytesText(bytes);
     }
     const head = document.createElement("strong");
     head.textContent = `${moment}: ${inUse}`;
@@ -117,7 +121,7 @@
     const x = Math.min(Math.max(toX(data.times[index]), EDGE.left), state.width - EDGE.right);
     const left = x > state.width / 2 ? x - tip.offsetWidth - 12 : x + 12;
     tip.style.transform = `translate(${Math.max(0, left)}px, ${EDGE.top}px)`;
-    return `${moment}: ${inUse}${parts.map(([bytes, name]) => `, ${name} ${chart.bytesText(bytes)}`).join("")}`;
+    return `${moment}: ${inUse}${parts.map(([bytes, name]) => `, ${name} ${bytesText(bytes)}`).join("")}`;
   }
 
   function leave() {
@@ -144,7 +148,7 @@
   function seePeak() {
     const span = (whole[1] - whole[0]) / 10;
     see(data.peak - span / 2, data.peak + span / 2);
-    reading.textContent = read(chart.indexAt(data.times, data.peak));
+    reading.textContent = read(indexAt(data.times, data.peak));
   }
 
   function timeOf(event, svg) {
@@ -157,7 +161,7 @@
     svg.addEventListener("pointermove", (event) => {
       const time = timeOf(event, svg);
       if (state.chosen) state.chosen[1] = time;
-      read(chart.indexAt(data.times, time));
+      read(indexAt(data.times, time));
     });
     svg.addEventListener("pointerleave", () => { if (!state.chosen) leave(); });
     svg.addEventListener("pointerdown", (event) => {
@@ -183,7 +187,7 @@
 
   frame.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const first = chart.indexAt(data.times, state.range[0]), cursor = state.cursor;
+    const first = indexAt(data.times, state.range[0]), cursor = state.cursor;
     const around = cursor === null ? (state.range[0] + state.range[1]) / 2 : data.times[cursor];
     const action = {
       ArrowLeft: () => walk(cursor === null ? first : cursor - 1),
@@ -202,8 +206,8 @@
     action();
   });
 
-  const legend = document.getElementById("legend");
-  data.categories.forEach((name, category) => {
+  const legend = part("categories");
+  data.categories.forEach((/** @type {string} */ name, /** @type {number} */ category) => {
     if (data.bytes.every((row) => row[category] === 0)) return;
     const button = document.createElement("button");
     button.type = "button";
@@ -216,8 +220,8 @@
     });
     legend.appendChild(button);
   });
-  document.getElementById("at-peak").addEventListener("click", seePeak);
-  document.getElementById("see-all").addEventListener("click", () => see(...whole));
-  new ResizeObserver(() => { if (frame.clientWidth !== state.width) draw(); }).observe(frame);
+  part("at-peak").addEventListener("click", seePeak);
+  part("see-all").addEventListener("click", () => see(...whole));
+  new ResizeObserver(() => { if (frame.clientWidth > 0 && frame.clientWidth !== state.width) draw(); }).observe(frame);
   draw();
-})();
+}

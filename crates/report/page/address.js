@@ -1,0 +1,54 @@
+// @ts-check
+// The address of a view: `#pane?key=value&key=value`. A copied address shows the same view again.
+
+/**
+ * @typedef {object} View
+ * @property {string} pane
+ * @property {Record<string, string>} query
+ */
+
+/**
+ * Reads the part of an address behind the `#`.
+ * @param {string} hash
+ * @returns {View}
+ */
+export function readView(hash) {
+  const text = hash.replace(/^#/, "");
+  const at = text.indexOf("?");
+  const pane = at < 0 ? text : text.slice(0, at);
+  /** @type {Record<string, string>} */
+  const query = {};
+  if (at >= 0) for (const [key, value] of new URLSearchParams(text.slice(at + 1).replaceAll("+", "%2B"))) query[key] = value;
+  return { pane, query };
+}
+
+/**
+ * Writes the address of a view, without keys that have no value.
+ * @param {View} view
+ * @returns {string}
+ */
+export function writeView(view) {
+  const parts = Object.entries(view.query).filter(([, value]) => value !== "" && value !== undefined);
+  const query = parts.map(([key, value]) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`).join("&");
+  return `#${view.pane}${query ? `?${query}` : ""}`;
+}
+
+/**
+ * Reads a range such as `100-200`; null if it is none.
+ * @param {string | undefined} text
+ * @returns {[number, number] | null}
+ */
+export function readRange(text) {
+  const found = /^(\d+)-(\d+)$/.exec(text || "");
+  if (!found) return null;
+  const [from, to] = [Number(found[1]), Number(found[2])];
+  return from < to ? [from, to] : null;
+}
+
+/**
+ * Writes a range of nanoseconds.
+ * @param {[number, number] | null} range
+ */
+export function writeRange(range) {
+  return range ? `${Math.floor(range[0])}-${Math.ceil(range[1])}` : "";
+}

@@ -1,0 +1,25 @@
+// @ts-check
+// Rows as CSV. Nothing here accesses the page.
+import { cellName } from "./sorting.js";
+
+/**
+ * Returns rows as CSV with a header. Times are nanoseconds, shares are fractions.
+ * @param {{ title: string, kind: string }[]} columns
+ * @param {import("./sorting.js").Cell[][]} rows
+ * @returns {string}
+ */
+export function csvText(columns, rows) {
+  const units = /** @type {Record<string, string>} */ ({ time: " (ns)", bytes: " (bytes)", share: " (fraction)" });
+  const head = columns.map((column) => csvField(`${column.title}${units[column.kind] || ""}`));
+  const lines = rows.map((row) => row.map((cell) => csvField(cellName(cell))).join(","));
+  return `${[head.join(","), ...lines].join("\r\n")}\r\n`;
+}
+
+/**
+ * Quotes a field. One that a spreadsheet would take for a formula gets an apostrophe.
+ * @param {string} text
+ */
+function csvField(text) {
+  const safe = /^[=@+\t]|^-(?![\d.])/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,197 @@
+// @ts-check
+// The profile behind a page: events by position, with their names, tracks, stacks and arrows.
+// Nothing here accesses the page.
+import { levelPositions, nest, subtractInner } from "./nesting.js";
+import { colourNumber } from "./colours.js";
+
+/** @typedef {import("./columns.js").Numbers} Numbers */
+
+/** The number of the category of Python calls. */
+export const PYTHON = 2;
+/** The number of the category of work on devices. */
+export const DEVICE_WORK = 4;
+
+/**
+ * @typedef {object} Track
+ * @property {string} name
+ * @property {boolean} is_stream
+ * @property {number} first
+ * @property {number} count
+ */
+
+/**
+ * @typedef {object} Level
+ * @property {Int32Array[]} all  The positions of each level, with Python calls.
+ * @property {Int32Array[] | null} withoutPython  The same without them; null until it is needed.
+ */
+
+/** The contents of the data block, and what is derived from it once. */
+export class Profile {
+  /**
+   * @param {any} document
+   * @param {Map<string, Numbers>} columns
+   */
+  constructor(document, columns) {
+    const empty = new Uint8Array(0);
+    /** @param {string} name */
+    const column = (name) => columns.get(name) || empty;
+    this.document = document;
+    this.columns = columns;
+    /** @type {string[]} */
+    this.strings = document.strings;
+    /** @type {Track[]} */
+    this.tracks = document.tracks;
+    /** @type {{ number: number, start: number, duration: number, slow: boolean }[]} */
+    this.steps = document.steps;
+    this.start = column("start");
+    this.duration = column("duration");
+    this.name = column("name");
+    this.category = column("category");
+    this.inputs = column("inputs");
+    this.stack = column("stack");
+    /** @type {number} */
+    this.count = document.events;
+    this.parent = new Int32Array(this.count).fill(-1);
+    this.own = new Float64Array(this.count);
+    /** @type {Level[]} */
+    this.levels = this.tracks.map((track) => {
+      const nested = nest(this, track.first, track.count);
+      this.parent.set(nested.parent, track.first);
+      subtractInner(this, nested, track.first, this.own);
+      return { all: levelPositions(nested, track.first), withoutPython: null };
+    });
+    const at = column("own_at"), own = column("own");
+    for (let i = 0; i < at.length; i += 1) this.own[at[i]] = own[i];
+    const end = this.tracks.reduce((most, track) => Math.max(most, this.trackEnd(track)), 0);
+    /** @type {[number, number]} */
+    this.whole = [0, Math.max(document.span, end, 1)];
+    this.hasPython = this.category.includes(PYTHON);
+    /** @type {Int16Array} */
+    this.colours = new Int16Array(this.strings.length * 7).fill(-1);
+  }
+
+  /** @param {Track} track */
+  trackEnd(track) {
+    let end = 0;
+    const last = track.first + track.count;
+    for (let index = Math.max(track.first, last - 2000); index < last; index += 1) end = Math.max(end, this.start[index] + this.duration[index]);
+    return end;
+  }
+
+  /**
+   * Returns the levels of a track.
+   * @param {number} number
+   * @param {boolean} isWithPython
+   * @returns {Int32Array[]}
+   */
+  trackLevels(number, isWithPython) {
+    const level = this.levels[number];
+    if (isWithPython || !this.hasPython) return level.all;
+    if (!level.withoutPython) {
+      const { first, count } = this.tracks[number];
+      level.withoutPython = levelPositions(nest(this, first, count, (index) => this.category[index] !== PYTHON), first);
+    }
+    return level.withoutPython;
+  }
+
+  /** @param {number} index */
+  nameOf(index) { return this.strings[this.name[index]]; }
+
+  /** @param {number} index */
+  endOf(index) { return this.start[index] + this.duration[index]; }
+
+  /**
+   * Returns the number of the track of an event.
+   * @param {number} index
+   */
+  trackOf(index) {
+    let low = 0, high = this.tracks.length;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (this.tracks[middle].first <= index) low = middle; else high = middle;
+    }
+    return low;
+  }
+
+  /** @param {number} index */
+  colourOf(index) {
+    const slot = this.name[index] * 7 + this.category[index];
+    if (this.colours[slot] < 0) this.colours[slot] = colourNumber(this.nameOf(index), this.category[index]);
+    return this.colours[slot];
+  }
+
+  /** @param {number} index */
+  shapesOf(index) {
+    const inputs = this.inputs[index];
+    return inputs ? this.strings[(this.columns.get("input_shapes") || [])[inputs]] : "";
+  }
+
+  /** @param {number} index */
+  dtypesOf(index) {
+    const inputs = this.inputs[index];
+    return inputs ? this.strings[(this.columns.get("input_dtypes") || [])[inputs]] : "";
+  }
+
+  /**
+   * Returns the frames of a stack, innermost first.
+   * @param {number} stack
+   * @returns {string[]}
+   */
+  frames(stack) {
+    const callers = this.columns.get("stack_caller"), frames = this.columns.get("stack_frame");
+    const found = [];
+    if (!callers || !frames) return found;
+    for (let at = stack; at !== 0; at = callers[at]) found.push(this.strings[frames[at]]);
+    return found;
+  }
+
+  /**
+   * Returns the frames around an event: those of its stack, or the Python calls around it.
+   * @param {number} index
+   */
+  stackOf(index) {
+    if (this.stack[index]) return this.frames(this.stack[index]);
+    const found = [];
+    for (let at = this.parent[index]; at >= 0; at = this.parent[at]) if (this.category[at] === PYTHON) found.push(this.nameOf(at));
+    return found;
+  }
+
+  /**
+   * Returns the arrows that begin or end at an event.
+   * @param {number} index
+   * @returns {{ title: string, other: number, isFrom: boolean }[]}
+   */
+  arrowsOf(index) {
+    const found = [];
+    for (const [kind, from, to] of [["launch", "launched by", "launches"], ["backward", "forward operator", "backward node"], ["owner", "work of", "work on the device"]]) {
+      const tails = this.columns.get(`${kind}_from`), heads = this.columns.get(`${kind}_to`);
+      if (!tails || !heads) continue;
+      const at = bisect(heads, index);
+      if (heads[at] === index) found.push({ title: from, other: tails[at], isFrom: false });
+      for (let i = 0, most = 12; i < tails.length && most > 0; i += 1) if (tails[i] === index) { found.push({ title: to, other: heads[i], isFrom: true }); most -= 1; }
+    }
+    return found;
+  }
+
+  /**
+   * Returns the step in which an event begins, or null.
+   * @param {number} time
+   */
+  stepAt(time) {
+    return this.steps.find((step) => step.start <= time && time < step.start + step.duration) || null;
+  }
+}
+
+/**
+ * Returns the first place in a sorted list whose value is not less.
+ * @param {ArrayLike<number>} sorted
+ * @param {number} value
+ */
+export function bisect(sorted, value) {
+  let low = 0, high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] < value) low = middle + 1; else high = middle;
+  }
+  return low;
+}

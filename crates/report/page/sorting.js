@@ -1,0 +1,54 @@
+// @ts-check
+// Sorts and filters the rows of tables. Nothing here accesses the page.
+
+/** @typedef {null | number | string | [string, string]} Cell */
+
+/**
+ * Returns the text of a cell that is no number.
+ * @param {Cell} cell
+ * @returns {string}
+ */
+export function cellName(cell) {
+  if (cell === null) return "";
+  return Array.isArray(cell) ? cell[0] : String(cell);
+}
+
+/**
+ * Returns the order of rows by a column. Empty cells come last, and equal ones keep their order.
+ * @param {Cell[][]} rows
+ * @param {number} column
+ * @param {boolean} isRising
+ * @returns {number[]}
+ */
+export function sortedOrder(rows, column, isRising) {
+  const sign = isRising ? 1 : -1;
+  const order = rows.map((_, index) => index);
+  return order.sort((a, b) => {
+    const [left, right] = [rows[a][column], rows[b][column]];
+    if (left === null || right === null) return Number(left === null) - Number(right === null) || a - b;
+    const isNumber = typeof left === "number" && typeof right === "number";
+    const difference = isNumber ? left - right : compareNames(cellName(left), cellName(right));
+    return sign * difference || a - b;
+  });
+}
+
+/**
+ * Compares names; numbers inside of them by value.
+ * @param {string} left
+ * @param {string} right
+ */
+function compareNames(left, right) {
+  return left.localeCompare(right, "en", { numeric: true });
+}
+
+/**
+ * Returns whether a row has all words of a filter in one of its texts.
+ * @param {Cell[]} row
+ * @param {string} filter
+ */
+export function isMatching(row, filter) {
+  const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return true;
+  const texts = row.filter((cell) => typeof cell !== "number").map((cell) => cellName(cell).toLowerCase());
+  return words.every((word) => texts.some((text) => text.includes(word)));
+}

@@ -1,0 +1,117 @@
+// @ts-check
+// Sums over events: by name in a range, percentiles, histograms. Nothing here accesses the page.
+import { DEVICE_WORK, bisect } from "./profile.js";
+
+/**
+ * @typedef {object} NameSum
+ * @property {number} name
+ * @property {number} category
+ * @property {number} count
+ * @property {number} own
+ * @property {number} total
+ * @property {number} device
+ */
+
+/**
+ * Sums up the events that begin in a range by name and category, those with most own time first.
+ * Device time is that of the kernels that an operator itself launched.
+ * @param {import("./profile.js").Profile} profile
+ * @param {[number, number]} range
+ * @returns {NameSum[]}
+ */
+export function sumByName(profile, range) {
+  const { start, duration, own, name, category } = profile;
+  const names = profile.strings.length;
+  const count = new Uint32Array(names * 7), total = new Float64Array(names * 7);
+  const self = new Float64Array(names * 7), device = new Float64Array(names * 7);
+  for (const track of profile.tracks) {
+    const [first, end] = eventsIn(profile, track, range);
+    for (let index = first; index < end; index += 1) {
+      const slot = name[index] * 7 + category[index];
+      count[slot] += 1;
+      total[slot] += duration[index];
+      self[slot] += own[index];
+    }
+  }
+  const from = profile.columns.get("owner_from"), to = profile.columns.get("owner_to");
+  if (from && to) {
+    for (let i = 0; i < from.length; i += 1) {
+      const owner = from[i];
+      if (start[owner] >= range[0] && start[owner] < range[1]) device[name[owner] * 7 + category[owner]] += duration[to[i]];
+    }
+  }
+  const sums = [];
+  for (let slot = 0; slot < count.length; slot += 1) {
+    if (count[slot] === 0) continue;
+    const kind = slot % 7;
+    const isDevice = kind === DEVICE_WORK;
+    sums.push({
+      name: Math.floor(slot / 7), category: kind, count: count[slot],
+      own: isDevice ? 0 : self[slot], total: isDevice ? 0 : total[slot], device: isDevice ? total[slot] : device[slot],
+    });
+  }
+  return sums.sort((a, b) => b.own + b.device - a.own - a.device);
+}
+
+/**
+ * Returns the positions of the first event of a track that begins in a range, and of the first after.
+ * @param {import("./profile.js").Profile} profile
+ * @param {import("./profile.js").Track} track
+ * @param {[number, number]} range
+ * @returns {[number, number]}
+ */
+export function eventsIn(profile, track, range) {
+  const starts = profile.start.subarray(track.first, track.first + track.count);
+  return [track.first + bisect(starts, range[0]), track.first + bisect(starts, range[1])];
+}
+
+/**
+ * Returns the value that a share of the values does not exceed.
+ * @param {ArrayLike<number>} sorted
+ * @param {number} share
+ */
+export function percentile(sorted, share) {
+  if (sorted.length === 0) return 0;
+  return sorted[Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * sorted.length) - 1))];
+}
+
+/**
+ * Counts sorted durations in classes whose bounds grow by a constant factor.
+ * @param {ArrayLike<number>} sorted
+ * @param {number} most
+ * @returns {{ from: number, to: number, count: number }[]}
+ */
+export function histogram(sorted, most) {
+  if (sorted.length === 0) return [];
+  const low = Math.max(sorted[0], 1), high = Math.max(sorted[sorted.length - 1], low * 1.01);
+  const factor = (high / low) ** (1 / most);
+  const bars = [];
+  for (let i = 0; i < most; i += 1) bars.push({ from: low * factor ** i, to: low * factor ** (i + 1), count: 0 });
+  for (let i = 0; i < sorted.length; i += 1) {
+    const at = Math.floor(Math.log(Math.max(sorted[i], low) / low) / Math.log(factor) + 1e-9);
+    bars[Math.min(Math.max(at, 0), most - 1)].count += 1;
+  }
+  return bars;
+}
+
+/**
+ * Returns what differs most between the sums of two ranges, the largest difference first.
+ * @param {NameSum[]} sums
+ * @param {NameSum[]} usual
+ * @param {number} most
+ */
+export function differences(sums, usual, most) {
+  /** @type {Map<number, { name: number, category: number, time: number, calls: number, usualCalls: number }>} */
+  const found = new Map();
+  for (const [list, sign] of /** @type {[NameSum[], number][]} */ ([[sums, 1], [usual, -1]])) {
+    for (const sum of list) {
+      const key = sum.name * 7 + sum.category;
+      const one = found.get(key) || { name: sum.name, category: sum.category, time: 0, calls: 0, usualCalls: 0 };
+      one.time += sign * (sum.category === DEVICE_WORK ? sum.device : sum.own);
+      if (sign > 0) one.calls = sum.count; else one.usualCalls = sum.count;
+      found.set(key, one);
+    }
+  }
+  const list = [...found.values()].filter((one) => one.time !== 0);
+  return list.sort((a, b) => Math.abs(b.time) - Math.abs(a.time)).slice(0, most);
+}

@@ -1,0 +1,119 @@
+// @ts-check
+// Tables that sort, filter, page and export their rows.
+import { numberText } from "./numbers.js";
+import { download, make, say } from "./elements.js";
+import { isMatching, sortedOrder } from "./sorting.js";
+import { csvText } from "./csv.js";
+
+/** @typedef {import("./sorting.js").Cell} Cell */
+/** @typedef {{ title: string, kind: import("./numbers.js").Kind, meaning?: string }} Column */
+/** @typedef {{ id: string, caption: string, columns: Column[], rows: Cell[][], sorted: number | null }} TableData */
+
+const PAGE_ROWS = 50;
+/** Tables with at most so many rows need no filter and no pages. */
+const FEW_ROWS = 12;
+
+/**
+ * Shows a table in an element: its rows page by page, with a filter and a way to export them.
+ * @param {HTMLElement} root
+ * @param {TableData} table
+ * @param {{ filter?: string, sort?: string, onView?: (view: { filter: string, sort: string }) => void }} [options]
+ */
+export function showTable(root, table, options = {}) {
+  const { columns, rows } = table;
+  const state = { filter: options.filter || "", column: table.sorted, isRising: false, page: 0 };
+  const [sorted, direction] = (options.sort || "").split(".");
+  const asked = columns.findIndex((column) => column.title === sorted);
+  if (asked >= 0) { state.column = asked; state.isRising = direction === "up"; }
+  const body = make("tbody"), count = make("span", { class: "quiet", role: "status" });
+  const heads = columns.map((column, index) => head(column, index));
+  const pages = make("span", { class: "pages" });
+  const filter = /** @type {HTMLInputElement} */ (make("input", {
+    type: "search", placeholder: "filter", "aria-label": `Filter ${table.caption}`, value: state.filter,
+    oninput: () => { state.filter = filter.value; state.page = 0; draw(); tellView(); },
+  }));
+  const export_button = make("button", { type: "button", onclick: () => save() }, "CSV");
+  const tools = make("div", { class: "tools small" }, rows.length > FEW_ROWS ? filter : null, count, make("span", { class: "gap" }), pages, export_button);
+  const element = make("table", {}, make("caption", {}, table.caption), make("thead", {}, make("tr", {}, ...heads)), body);
+  root.replaceChildren(element);
+  if (root.previousElementSibling?.classList.contains("small")) root.previousElementSibling.remove();
+  root.before(tools);
+  draw();
+
+  /**
+   * @param {Column} column
+   * @param {number} index
+   */
+  function head(column, index) {
+    const isText = column.kind === "name" || column.kind === "text";
+    const button = make("button", { type: "button", onclick: () => sortBy(index) }, column.title);
+    return make("th", { scope: "col", class: isText ? "text" : null, title: column.meaning || null }, column.title ? button : null);
+  }
+
+  /** @param {number} index */
+  function sortBy(index) {
+    const isText = columns[index].kind === "name" || columns[index].kind === "text";
+    state.isRising = state.column === index ? !state.isRising : isText;
+    state.column = index;
+    state.page = 0;
+    draw();
+    tellView();
+    say(`${table.caption}: sorted by ${columns[index].title}, ${state.isRising ? "ascending" : "descending"}`);
+  }
+
+  function tellView() {
+    const sort = state.column === null ? "" : `${columns[state.column].title}.${state.isRising ? "up" : "down"}`;
+    if (options.onView) options.onView({ filter: state.filter, sort });
+  }
+
+  /** @returns {Cell[][]} */
+  function shown() {
+    const order = state.column === null ? rows.map((_, index) => index) : sortedOrder(rows, state.column, state.isRising);
+    return order.map((index) => rows[index]).filter((row) => isMatching(row, state.filter));
+  }
+
+  function draw() {
+    const found = shown();
+    const last = Math.max(0, Math.ceil(found.length / PAGE_ROWS) - 1);
+    state.page = Math.min(state.page, last);
+    const first = state.page * PAGE_ROWS;
+    body.replaceChildren(...found.slice(first, first + PAGE_ROWS).map((row) => make("tr", {}, ...row.map((cell, index) => cellElement(cell, columns[index].kind)))));
+    heads.forEach((element, index) => {
+      if (state.column === index) element.setAttribute("aria-sort", state.isRising ? "ascending" : "descending");
+      else element.removeAttribute("aria-sort");
+    });
+    const all = found.length === rows.length ? `${rows.length}` : `${found.length} of ${rows.length}`;
+    count.textContent = rows.length > FEW_ROWS ? `${all} rows` : "";
+    pages.replaceChildren();
+    if (last > 0) {
+      pages.append(
+        make("button", { type: "button", "aria-label": "Page before", disabled: state.page === 0, onclick: () => turn(-1) }, "\u2039"),
+        ` ${state.page + 1} of ${last + 1} `,
+        make("button", { type: "button", "aria-label": "Next page", disabled: state.page === last, onclick: () => turn(1) }, "\u203a"),
+      );
+    }
+  }
+
+  /** @param {number} by */
+  function turn(by) {
+    state.page += by;
+    draw();
+  }
+
+  function save() {
+    download(`${table.id}.csv`, "text/csv", csvText(columns, shown()));
+  }
+}
+
+/**
+ * Makes the element of a cell.
+ * @param {Cell} cell
+ * @param {import("./numbers.js").Kind} kind
+ */
+function cellElement(cell, kind) {
+  const isName = kind === "name";
+  const content = cell === null ? null
+    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}` }, cell[0])
+    : typeof cell === "number" ? numberText(cell, kind) : cell;
+  return make(isName ? "th" : "td", { scope: isName ? "row" : null, class: isName || kind === "text" ? "text" : null }, content);
+}

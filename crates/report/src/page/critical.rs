@@ -1,0 +1,134 @@
+//! The critical path: what determines the time of a step, and what would save most.
+
+use std::fmt::Write as _;
+
+use mindprof_answers::{CriticalPath, PathRow};
+use mindprof_model::Nanos;
+use serde_json::{Value, json};
+
+use super::columns::Columns;
+use super::contents::Contents;
+use super::events::DrawnEvents;
+use super::markup::escaped;
+use super::table::{Cell, Kind, Table, column};
+use crate::steps::{percent, short_time};
+
+/// The largest number of pieces that are drawn; the shortest ones of more are left out.
+const MOST_PIECES: usize = 40_000;
+
+/// Returns the section of the critical path as HTML; empty if there is no path.
+pub(super) fn path_section(contents: &Contents<'_>) -> String {
+    let path = &contents.path;
+    if path.steps == 0 {
+        return String::new();
+    }
+    let total = path.split.total();
+    let kinds = path.split.iter().filter(|(_, time)| time.0 > 0);
+    let kinds = kinds.map(|(kind, time)| format!("{} {}", kind.name(), percent(time, total)));
+    let mut html = String::from("<h2>Critical path</h2>\n");
+    let _ = writeln!(
+        html,
+        "<p>An average step takes {} without the profiler: {}. Savings come from a replay of what \
+         depends on what, and do not add up.</p>",
+        escaped(&short_time(path.unrecorded)),
+        escaped(&kinds.collect::<Vec<_>>().join(", "))
+    );
+    for table in path_tables(contents) {
+        html.push_str(&table.html());
+    }
+    html
+}
+
+/// Returns the tables of the path.
+pub(super) fn path_tables(contents: &Contents<'_>) -> Vec<Table> {
+    let path = &contents.path;
+    let lists = [
+        ("path-functions", "Your functions on the critical path", "function", &path.functions),
+        ("path-operators", "Operators on the critical path, with their kernels", "operator", &path.operators),
+        ("path-modules", "Modules on the critical path", "module", &path.modules),
+        ("path-kernels", "Kernels on the critical path", "kernel", &path.kernels),
+    ];
+    let lists = lists.into_iter().filter(|(.., rows)| !rows.is_empty());
+    lists
+        .map(|(id, caption, kind, rows)| path_table(id, caption, kind, rows))
+        .collect()
+}
+
+fn path_table(id: &'static str, caption: &str, kind: &str, rows: &[PathRow]) -> Table {
+    let columns = vec![
+        column("Name", Kind::Name, ""),
+        column("On the path", Kind::Time, "Its time on the critical path of an average step."),
+        column("Share", Kind::Share, "Its part of the path."),
+        column("Saves", Kind::Time, "How much shorter a step would be without it, at most."),
+    ];
+    let rows = rows.iter().map(|row| {
+        let name = match &row.place {
+            Some(place) => {
+                let key = format!("{}:{}:{}", place.file, place.line, place.function);
+                let text = format!("{} ({}:{})", place.function, place.file, place.line);
+                Cell::named(kind, &key, &text)
+            }
+            None => Cell::detail(kind, &row.name),
+        };
+        vec![
+            name,
+            Cell::time(row.time),
+            Cell::Number(row.share),
+            Cell::time(row.saves),
+        ]
+    });
+    Table {
+        id,
+        caption: caption.into(),
+        columns,
+        rows: rows.collect(),
+        sorted_by: Some(1),
+    }
+}
+
+/// A stretch of the path of one kind, and the event that took most of it.
+struct Stretch {
+    start: Nanos,
+    end: Nanos,
+    kind: u64,
+    event: Option<(Nanos, u32)>,
+}
+
+/// Writes the pieces of the path, those of one kind that follow each other as one, and returns the
+/// names of the kinds.
+pub(super) fn write_path(path: &CriticalPath, drawn: &DrawnEvents, columns: &mut Columns) -> Value {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for piece in &path.pieces {
+        let (kind, end) = (piece.kind as u64, piece.start + piece.duration);
+        let event = piece.event.and_then(|event| drawn.position(event));
+        let event = event.map(|position| (piece.duration, position));
+        match stretches.last_mut() {
+            Some(last) if last.kind == kind && last.end == piece.start => {
+                last.end = end;
+                last.event = last.event.max(event);
+            }
+            Some(_) | None => stretches.push(Stretch {
+                start: piece.start,
+                end,
+                kind,
+                event,
+            }),
+        }
+    }
+    if stretches.len() > MOST_PIECES {
+        let mut lengths: Vec<u64> = stretches.iter().map(|one| one.end.0 - one.start.0).collect();
+        let short = lengths.len() - MOST_PIECES;
+        let (_, least, _) = lengths.select_nth_unstable(short);
+        let least = *least;
+        stretches.retain(|one| one.end.0 - one.start.0 > least);
+    }
+    let collect = |value: &dyn Fn(&Stretch) -> u64| stretches.iter().map(value).collect::<Vec<_>>();
+    columns.push_differences("path_start", &collect(&|one| one.start.0));
+    columns.push("path_duration", &collect(&|one| one.end.0 - one.start.0));
+    columns.push("path_kind", &collect(&|one| one.kind));
+    columns.push_differences(
+        "path_event",
+        &collect(&|one| one.event.map_or(0, |(_, position)| u64::from(position) + 1)),
+    );
+    json!(mindprof_answers::PathKind::ALL.map(mindprof_answers::PathKind::name))
+}

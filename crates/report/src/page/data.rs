@@ -1,0 +1,91 @@
+//! The data block of a report: one compressed document for the scripts.
+//!
+//! ```text
+//! length of the document (4 bytes) | document (JSON) | columns
+//! ```
+//!
+//! All of it is compressed and written as base64, so that no name can be taken for markup.
+
+use mindprof_trace::{Compression, Effort, write_compressed};
+use serde_json::{Value, json};
+
+use super::base64::base64;
+use super::columns::Columns;
+use super::contents::Contents;
+use super::critical::write_path;
+use super::events::DrawnEvents;
+use super::findings::findings_json;
+use super::flames::write_flames;
+use super::links::write_links;
+use super::source::source_json;
+use super::strings::Strings;
+use super::table::Table;
+use crate::error::Result;
+
+/// The version of the layout, which the scripts check.
+const VERSION: u32 = 1;
+
+/// Returns the data block as JSON.
+pub(super) fn data_block(
+    contents: &Contents<'_>,
+    drawn: &DrawnEvents,
+    tables: &[Table],
+    rest: &Rest<'_>,
+) -> Result<String> {
+    let analysis = contents.analysis;
+    let (mut columns, mut strings) = (Columns::default(), Strings::new());
+    drawn.write(analysis, &mut columns, &mut strings);
+    write_links(analysis, drawn, &mut columns);
+    let path_kinds = write_path(&contents.path, drawn, &mut columns);
+    let flames = write_flames(analysis, &contents.work, &mut columns, &mut strings);
+    let (places, bytes) = columns.into_parts();
+    let steps = contents.steps().iter();
+    let steps = steps.map(|time| {
+        let step = &time.step;
+        json!({
+            "number": step.number,
+            "start": step.start.0,
+            "duration": step.duration.0,
+            "slow": time.is_slow,
+        })
+    });
+    let document = json!({
+        "version": VERSION,
+        "span": analysis.profile().span().0,
+        "events": drawn.len(),
+        "left_out": drawn.left_out.map_or(0, |(_, count)| count),
+        "tracks": drawn.tracks,
+        "steps": steps.collect::<Vec<_>>(),
+        "findings": findings_json(contents, drawn),
+        "flames": flames,
+        "path_kinds": path_kinds,
+        "memory": rest.memory,
+        "source": source_json(contents, rest.sources),
+        "tables": tables.iter().map(Table::json).collect::<Vec<_>>(),
+        "strings": strings.into_texts(),
+        "columns": places,
+    });
+    packed(&document.to_string(), &bytes)
+}
+
+/// What the block has besides conclusions and events.
+pub(super) struct Rest<'a> {
+    pub(super) memory: &'a [Value],
+    pub(super) sources: &'a [mindprof_answers::SourceFile],
+}
+
+fn packed(document: &str, columns: &[u8]) -> Result<String> {
+    let mut compressed = Vec::new();
+    let length = (document.len() as u32).to_le_bytes();
+    write_compressed::<_, crate::Error>(
+        &mut compressed,
+        Some(Compression::Gzip),
+        Effort::Small,
+        |out| {
+            out.write_all(&length)?;
+            out.write_all(document.as_bytes())?;
+            Ok(out.write_all(columns)?)
+        },
+    )?;
+    Ok(format!("{{\"packed\":\"{}\"}}", base64(&compressed)))
+}

@@ -1,0 +1,182 @@
+//! The operators: rows by name as `mindprof table` prints them, and the same rows split by shape,
+//! line, module and dtype.
+
+use mindprof_analyze::{Analysis, GroupBy, Metric, nanoseconds};
+use mindprof_answers::{Label, Work};
+use mindprof_formats::{Row, RowOptions, SortBy};
+
+use super::contents::Contents;
+use super::table::{Cell, Column, Kind, Table, column};
+use crate::diff::label_header;
+
+/// The largest number of events for which rows are split by line, module and dtype. Each label costs
+/// a further analysis of the profile.
+const LABELLED_EVENTS: usize = 400_000;
+
+/// The largest number of rows of a table.
+const MOST_ROWS: usize = 5_000;
+
+/// Returns the tables of operators: by name, by shape and by each label.
+pub(super) fn operator_tables(contents: &Contents<'_>) -> Vec<Table> {
+    let (analysis, work) = (contents.analysis, &contents.work);
+    let profile = analysis.profile();
+    let by_name = work.grouping(profile);
+    let mut tables = vec![rows_table(analysis, work, by_name, None, "operators")];
+    if !profile.inputs().is_empty() {
+        let by_shape = GroupBy {
+            input_shapes: true,
+            ..by_name
+        };
+        tables.push(rows_table(analysis, work, by_shape, None, "operators-shape"));
+    }
+    if profile.events().len() > LABELLED_EVENTS {
+        return tables;
+    }
+    let has_stacks = contents.explanation.functions.has_stacks;
+    let labels = [
+        (Label::Line, "operators-line", has_stacks),
+        (Label::Module, "operators-module", !contents.modules.modules.is_empty()),
+        (Label::Dtype, "operators-dtype", !profile.inputs().is_empty()),
+    ];
+    for (label, id, _) in labels.into_iter().filter(|(.., is_known)| *is_known) {
+        let view = label.view(analysis, &contents.own);
+        let by_label = GroupBy {
+            stack_frames: 1,
+            ..by_name
+        };
+        tables.push(rows_table(&view, work, by_label, Some(label), id));
+    }
+    tables
+}
+
+/// Returns the reason why there are no tables by line, module and dtype, if that is their number of
+/// events.
+pub(super) fn not_labelled(contents: &Contents<'_>) -> Option<String> {
+    let events = contents.analysis.profile().events().len();
+    (events > LABELLED_EVENTS).then(|| {
+        format!(
+            "Rows by line, module and dtype are left out of pages with more than {LABELLED_EVENTS} \
+             events: use mindprof table --group-by line"
+        )
+    })
+}
+
+fn rows_table(
+    analysis: &Analysis,
+    work: &Work,
+    group_by: GroupBy,
+    label: Option<Label>,
+    id: &'static str,
+) -> Table {
+    let view = work.view(analysis, group_by);
+    let analysis = view.as_ref().unwrap_or(analysis);
+    let found = work.averages(analysis, group_by);
+    let has_device = analysis.accelerator().is_some();
+    let sort = if has_device {
+        Metric::SelfDeviceTimeTotal
+    } else {
+        Metric::SelfCpuTimeTotal
+    };
+    let options = RowOptions {
+        sort_by: Some(SortBy::Metric(sort)),
+        row_limit: Some(MOST_ROWS),
+        percentiles: label.is_none() && !group_by.input_shapes,
+        device_ranges_last: true,
+        ..RowOptions::default()
+    };
+    let rows = options.rows(analysis, &found.averages, group_by);
+    let totals = mindprof_formats::self_totals(&rows);
+    let columns = columns(group_by, label);
+    let shown = options.shown(&rows);
+    let caption = match (label, group_by.input_shapes) {
+        (Some(label), _) => format!("Operators by {}", label.name()),
+        (None, true) => "Operators by the shapes of their inputs".into(),
+        (None, false) if group_by.python_functions => "Python functions".into(),
+        (None, false) => "Operators and kernels".into(),
+    };
+    let cells = shown.into_iter().map(|row| cells(row, group_by, label, totals));
+    let cells: Vec<Vec<Cell>> = cells.collect();
+    let sorted_by = columns.iter().position(|column| match sort {
+        Metric::SelfDeviceTimeTotal => column.title == "Self device",
+        _ => column.title == "Self CPU",
+    });
+    Table {
+        id,
+        caption,
+        columns,
+        rows: cells,
+        sorted_by,
+    }
+    .without_empty_columns()
+}
+
+fn columns(group_by: GroupBy, label: Option<Label>) -> Vec<Column> {
+    let mut columns = vec![column("Name", Kind::Name, "")];
+    if let Some(label) = label {
+        columns.push(column(label_header(label), Kind::Text, ""));
+    }
+    if group_by.input_shapes {
+        columns.push(column("Input shapes", Kind::Text, ""));
+    }
+    columns.extend([
+        column("Self CPU", Kind::Time, "CPU time without that of the operators inside."),
+        column("Self CPU %", Kind::Share, "The part of the self CPU time of all rows."),
+        column("CPU total", Kind::Time, "CPU time with that of the operators inside."),
+        column("Self device", Kind::Time, "The time of the kernels that it launched itself."),
+        column("Self device %", Kind::Share, "The part of the device time of all kernels."),
+        column("Device total", Kind::Time, "The time of all kernels launched inside of it."),
+        column("Calls", Kind::Count, ""),
+        column("CPU mean", Kind::Time, "CPU total by calls."),
+        column("p50", Kind::Time, "Half of the calls take at most this long."),
+        column("p99", Kind::Time, "99 % of the calls take at most this long."),
+        column("Self CPU memory", Kind::Bytes, "Allocated minus freed, without operators inside."),
+        column("Self device memory", Kind::Bytes, "Allocated minus freed, without operators inside."),
+        column("FLOPs", Kind::Amount, "Floating-point operations, as far as there are formulas."),
+    ]);
+    columns
+}
+
+fn cells(
+    row: &Row<'_>,
+    group_by: GroupBy,
+    label: Option<Label>,
+    (cpu, device): (f64, f64),
+) -> Vec<Cell> {
+    let time = |metric: Metric| Cell::time(nanoseconds(row.float(metric)));
+    let share = |part: f64, whole: f64| {
+        if whole > 0.0 {
+            Cell::Number(part / whole)
+        } else {
+            Cell::Empty
+        }
+    };
+    let kind = if row.is_device_work { "kernel" } else { "operator" };
+    let mut cells = vec![Cell::detail(kind, &row.name)];
+    if label.is_some() {
+        cells.push(Cell::text(row.stack.first().map_or("", |frame| frame.as_ref())));
+    }
+    if group_by.input_shapes {
+        cells.push(Cell::text(row.shapes.as_deref().unwrap_or("")));
+    }
+    let is_counted = row.is_device_work || row.float(Metric::SelfDeviceTimeTotal) > 0.0;
+    cells.extend([
+        time(Metric::SelfCpuTimeTotal),
+        share(row.float(Metric::SelfCpuTimeTotal), cpu),
+        time(Metric::CpuTimeTotal),
+        time(Metric::SelfDeviceTimeTotal),
+        if is_counted && !row.is_device_range {
+            share(row.float(Metric::SelfDeviceTimeTotal), device)
+        } else {
+            Cell::Empty
+        },
+        time(Metric::DeviceTimeTotal),
+        Cell::Number(row.float(Metric::Count)),
+        time(Metric::CpuTime),
+        row.percentiles.map_or(Cell::Empty, |one| Cell::time(one.p50)),
+        row.percentiles.map_or(Cell::Empty, |one| Cell::time(one.p99)),
+        Cell::Number(row.float(Metric::SelfCpuMemoryUsage)),
+        Cell::Number(row.float(Metric::SelfDeviceMemoryUsage)),
+        Cell::Number(row.float(Metric::Flops)),
+    ]);
+    cells
+}

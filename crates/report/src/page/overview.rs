@@ -1,0 +1,193 @@
+//! The overview: the verdict, the steps, the findings, the user's functions, and how complete the
+//! recording is.
+
+use std::fmt::Write as _;
+
+use mindprof_answers::{Bound, Finding};
+use mindprof_formats::counted;
+use mindprof_model::Nanos;
+
+use super::code::functions_table;
+use super::contents::Contents;
+use super::findings::finding_cards;
+use super::markup::{escaped, sentence};
+use super::steps::steps_chart;
+use super::table::share_text;
+use crate::advice::overhead_text;
+use crate::number::memory_text;
+use crate::steps::{percent, short_time, split_text};
+
+/// The number of functions that the overview lists.
+const FUNCTIONS: usize = 8;
+
+/// Returns the overview as HTML.
+pub(super) fn overview(contents: &Contents<'_>) -> String {
+    let mut html = format!("<h1 class=\"verdict\">{}</h1>\n", verdict(contents));
+    let _ = writeln!(html, "<p class=\"lead\">{}</p>", escaped(&summary(contents)));
+    html.push_str(&tiles(contents));
+    html.push_str(&steps_chart(contents));
+    html.push_str("<h2>What is slow, and what mending it saves</h2>\n");
+    html.push_str(&finding_cards(contents));
+    let functions = functions_table(contents, "top-functions", Some(FUNCTIONS));
+    if !functions.rows.is_empty() {
+        html.push_str("<h2>Your functions</h2>\n");
+        html.push_str(&functions.html());
+        html.push_str("<p class=\"quiet\"><a href=\"#code\">All functions, lines and modules</a></p>\n");
+    }
+    html.push_str(&completeness(contents));
+    html
+}
+
+/// Returns the one sentence to remember.
+fn verdict(contents: &Contents<'_>) -> String {
+    let advice = &contents.explanation.advice;
+    if contents.explanation.events == 0 {
+        return "Nothing was recorded".into();
+    }
+    if let Some(finding) = advice.findings.first().filter(|finding| finding.share > 0.0) {
+        return finding_verdict(finding, advice.overhead.unrecorded);
+    }
+    match advice.steps {
+        0 => "No work on the CPU was recorded".into(),
+        _ => format!("No cause of slowness was found: {}", bound(contents)),
+    }
+}
+
+fn finding_verdict(finding: &Finding, step: Nanos) -> String {
+    let saved = Nanos((step.0 as f64 * finding.share) as u64);
+    format!(
+        "{}: mending it saves about {} of each step",
+        escaped(&sentence(finding.rule.cause)),
+        escaped(&short_time(saved)),
+    )
+}
+
+fn bound(contents: &Contents<'_>) -> &'static str {
+    match contents.path.bound_by {
+        Bound::Cpu => "the CPU determines the time of a step",
+        Bound::Gpu => "the device determines the time of a step",
+        Bound::Communication => "communication determines the time of a step",
+    }
+}
+
+/// Returns the facts behind the verdict in a sentence or two.
+fn summary(contents: &Contents<'_>) -> String {
+    let explanation = &contents.explanation;
+    let mut text = String::new();
+    if explanation.advice.steps > 0 {
+        let overhead = overhead_text(&explanation.advice.overhead, explanation.advice.steps);
+        let _ = write!(text, "{overhead}. ");
+    }
+    if !explanation.steps.steps.is_empty() {
+        let split = split_text(&explanation.steps.split, explanation.steps.has_python);
+        let _ = write!(text, "The time of a step is {split}. ");
+    }
+    if contents.path.steps > 0 {
+        let _ = write!(text, "{}.", sentence(bound(contents)));
+    }
+    text.trim_end().into()
+}
+
+/// Returns the key numbers.
+fn tiles(contents: &Contents<'_>) -> String {
+    let explanation = &contents.explanation;
+    let steps = &explanation.steps;
+    let mut tiles: Vec<(String, String, String)> = Vec::new();
+    let mut push = |value: String, name: &str, about: String| tiles.push((value, name.into(), about));
+    if steps.steps.is_empty() {
+        push(short_time(explanation.span), "recorded", String::new());
+    } else {
+        let about = format!("p90 {}, longest {}", short_time(steps.p90), short_time(steps.max));
+        push(short_time(steps.p50), "median step", about);
+    }
+    if contents.path.steps > 0 {
+        let path = &contents.path;
+        let share = |bound: Bound| {
+            let kinds = path.split.iter().filter(|(kind, _)| kind.bound() == bound);
+            Nanos(kinds.map(|(_, time)| time.0).sum())
+        };
+        let value = percent(share(path.bound_by), path.split.total());
+        let name = match path.bound_by {
+            Bound::Cpu => "of the critical path on the CPU",
+            Bound::Gpu => "of the critical path on the device",
+            Bound::Communication => "of the critical path communicates",
+        };
+        push(value, name, String::new());
+    }
+    for device in contents.device.devices.iter().take(2) {
+        let window = device.in_steps.as_ref().unwrap_or(&device.whole);
+        let name = device.name.clone().unwrap_or_default();
+        let value = percent(window.busy, Nanos(window.duration.0 - window.unrecorded.0));
+        push(value, &format!("{} busy", device.device), name);
+    }
+    let analysis = contents.analysis;
+    if analysis.has_memory() {
+        let timeline = analysis.memory_timeline();
+        if let Some(&place) = timeline.places_by_peak(analysis).first() {
+            let peak = timeline.peak(analysis, place);
+            let name = mindprof_formats::memory_place_name(analysis, place);
+            push(memory_text(peak.total()), "peak memory", name);
+        }
+    }
+    let overhead = explanation.advice.overhead.share();
+    if overhead >= 0.005 {
+        push(share_text(overhead), "the profiler's own cost", "estimated, and left out of prices".into());
+    }
+    let mut html = String::from("<ul class=\"tiles\">\n");
+    for (value, name, about) in tiles {
+        let _ = writeln!(
+            html,
+            "<li><b>{}</b><span>{}</span><small>{}</small></li>",
+            escaped(value.trim()),
+            escaped(&name),
+            escaped(&about)
+        );
+    }
+    html + "</ul>\n"
+}
+
+/// Returns how complete the recording is.
+fn completeness(contents: &Contents<'_>) -> String {
+    let explanation = &contents.explanation;
+    let mut facts = vec![match explanation.lost {
+        0 => "No event was lost".into(),
+        lost => format!("{} lost: numbers may be too small", counted(lost, "event")),
+    }];
+    if let Some((kept, of)) = explanation.cut {
+        facts.push(format!("This is a part of a recording: {kept} of {of} events"));
+    }
+    if explanation.steps.steps.is_empty() {
+        facts.push("No complete steps: record with prof.step(), and shares are those of a step".into());
+    }
+    let mut missing: Vec<&str> = explanation.advice.unknown.iter().map(|one| one.missing).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    let class = if explanation.lost == 0 { "good" } else { "bad" };
+    let mut html = format!("<h2>What this rests on</h2>\n<ul class=\"facts {class}\">\n");
+    for fact in facts {
+        let _ = writeln!(html, "<li>{}.</li>", escaped(&fact));
+    }
+    let _ = writeln!(
+        html,
+        "<li>{} in {}.</li>",
+        escaped(&counted(explanation.events as u64, "event")),
+        escaped(&short_time(explanation.span))
+    );
+    html.push_str("</ul>\n");
+    if !missing.is_empty() {
+        html.push_str("<details><summary>Rules that cannot tell</summary>\n<ul class=\"facts\">\n");
+        for missing in missing {
+            let rules = explanation.advice.unknown.iter();
+            let rules = rules.filter(|one| one.missing == missing).map(|one| one.rule);
+            let rules: Vec<&str> = rules.collect();
+            let _ = writeln!(
+                html,
+                "<li><code>{}</code>: {}.</li>",
+                escaped(&rules.join(", ")),
+                escaped(missing)
+            );
+        }
+        html.push_str("</ul></details>\n");
+    }
+    html
+}

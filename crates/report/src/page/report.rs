@@ -1,0 +1,214 @@
+//! Puts a report together: draws the conclusions, and writes its panes and its data.
+
+use std::io::Write;
+use std::path::Path;
+
+use mindprof_analyze::Analysis;
+use mindprof_answers::SourceFile;
+use mindprof_formats::counted;
+use mindprof_trace::write_file;
+
+use super::about::about;
+use super::code::code_tables;
+use super::compare::Comparison;
+use super::contents::Contents;
+use super::data::{Rest, data_block};
+use super::engine::{Page, Pane};
+use super::events::DrawnEvents;
+use super::kernels::{device_facts, kernel_tables};
+use super::modules::REPORT;
+use super::operators::operator_tables;
+use super::overview::overview;
+use super::steps::{step_pane, steps_table};
+use super::table::Table;
+use crate::error::Result;
+use crate::memory::memory_pane;
+use crate::steps::short_time;
+
+/// Another profile that a report is compared with.
+#[derive(Clone, Copy, Debug)]
+pub struct Compared<'a> {
+    /// The profile, which is the earlier one.
+    pub analysis: &'a Analysis,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// The options of a report.
+#[derive(Clone, Debug, Default)]
+pub struct ReportOptions<'a> {
+    /// The name of the profile, for the title.
+    pub title: String,
+    /// The profile to compare with.
+    pub compare: Option<Compared<'a>>,
+    /// The user's source files whose lines may be in the page.
+    pub sources: Vec<SourceFile>,
+    /// Parts of paths that make a file the user's own, instead of all that are not in a library.
+    pub mine: Vec<String>,
+    /// What the reader of the trace repaired, a sentence each.
+    pub repairs: Vec<String>,
+}
+
+/// Writes the report of a profile: one HTML page that needs no other file and no network.
+///
+/// # Errors
+/// Fails if `out` cannot be written to.
+pub fn write_report(
+    analysis: &Analysis,
+    options: &ReportOptions<'_>,
+    out: &mut dyn Write,
+) -> Result<()> {
+    let contents = Contents::build(analysis, &options.mine);
+    let drawn = DrawnEvents::build(analysis);
+    let comparison = options.compare.map(|other| Comparison::build(other.analysis, other.name, &contents));
+    let operators = operator_tables(&contents);
+    let code = code_tables(&contents);
+    let kernels = kernel_tables(&contents);
+    let (memory, memory_data) = memory_pane(analysis, contents.growth.as_ref());
+    let mut panes = vec![
+        pane("overview", "Overview", overview(&contents)),
+        pane("step", "Timeline", step_pane(&contents)),
+        pane("operators", "Operators", grouped("operators", "Operators", GROUPS, &operators)),
+        pane("flames", "Flame graph", FLAMES.into()),
+    ];
+    if !code.is_empty() {
+        panes.push(pane("code", "Code", listed("Your code and the modules of the model", &code)));
+    }
+    if !memory.is_empty() {
+        panes.push(pane("memory", "Memory", memory));
+    }
+    if !kernels.is_empty() {
+        let html = format!("<h1>Devices</h1>\n{}{}", device_facts(&contents), tables_html(&kernels));
+        panes.push(pane("kernels", "Devices", html));
+    }
+    if let Some(comparison) = &comparison {
+        panes.push(pane("compare", "Compare", comparison.html(&contents)));
+    }
+    panes.push(pane("about", "About", about(&contents, &drawn, options)));
+    panes.push(Pane {
+        is_listed: false,
+        ..pane("detail", "Detail", DETAIL.into())
+    });
+    let mut tables: Vec<Table> = operators;
+    tables.extend(code);
+    tables.extend(kernels);
+    tables.extend(comparison.iter().map(Comparison::table));
+    tables.push(super::code::functions_table(&contents, "top-functions", Some(8)));
+    tables.extend(super::critical::path_tables(&contents));
+    tables.extend(super::about::about_tables(&contents));
+    if !contents.steps().is_empty() {
+        tables.push(steps_table(&contents));
+    }
+    let rest = Rest {
+        memory: &memory_data,
+        sources: &options.sources,
+    };
+    let page = Page {
+        title: options.title.clone(),
+        subtitle: subtitle(&contents),
+        panes,
+        data: data_block(&contents, &drawn, &tables, &rest)?,
+        modules: REPORT,
+    };
+    page.write(out)
+}
+
+/// Writes a report to a file, as [`write_report`] does.
+///
+/// # Errors
+/// Fails if the file cannot be written. The error names the file.
+pub fn write_report_file(
+    analysis: &Analysis,
+    options: &ReportOptions<'_>,
+    path: &Path,
+) -> Result<()> {
+    write_file(path, |out| write_report(analysis, options, out))
+}
+
+/// Returns the overview of a report as HTML without scripts, for notebooks.
+pub fn overview_html(analysis: &Analysis) -> String {
+    let contents = Contents::build(analysis, &[]);
+    let style = super::modules::STYLE;
+    format!(
+        "<div class=\"mindprof\"><style>{style}</style>\n<div class=\"notebook\">{}</div></div>",
+        overview(&contents)
+    )
+}
+
+fn subtitle(contents: &Contents<'_>) -> String {
+    let explanation = &contents.explanation;
+    let events = counted(explanation.events as u64, "event");
+    format!("{events} in {}", short_time(explanation.span))
+}
+
+fn pane(id: &'static str, title: &'static str, html: String) -> Pane {
+    Pane {
+        id,
+        title,
+        html,
+        is_listed: true,
+    }
+}
+
+fn tables_html(tables: &[Table]) -> String {
+    tables.iter().map(Table::html).collect()
+}
+
+fn listed(title: &str, tables: &[Table]) -> String {
+    format!("<h1>{title}</h1>\n{}", tables_html(tables))
+}
+
+/// The names of the ways to group operators, by the id of the table.
+const GROUPS: [(&str, &str); 5] = [
+    ("operators", "name"),
+    ("operators-shape", "shape"),
+    ("operators-line", "line"),
+    ("operators-module", "module"),
+    ("operators-dtype", "dtype"),
+];
+
+/// Returns tables of which scripts show one at a time, with a choice above them.
+fn grouped(id: &str, title: &str, groups: [(&str, &str); 5], tables: &[Table]) -> String {
+    let mut html = format!(
+        "<h1>{title}</h1>\n<div class=\"tools scripted\" role=\"group\" aria-label=\"Group by\" hidden>\n\
+         <span>Group by</span>\n"
+    );
+    for (table, name) in groups {
+        if tables.iter().any(|known| known.id == table) {
+            html.push_str(&format!(
+                "<button type=\"button\" class=\"choice\" data-group=\"{id}\" data-shows=\"{table}\">{name}</button>\n"
+            ));
+        }
+    }
+    html.push_str("<span class=\"gap\"></span><span id=\"operators-range\" class=\"quiet\"></span>\n</div>\n");
+    for table in tables {
+        html.push_str(&format!(
+            "<div class=\"group\" data-group=\"{id}\" data-member=\"{}\">{}</div>\n",
+            table.id,
+            table.html()
+        ));
+    }
+    html
+}
+
+/// The flame graph, which scripts draw.
+const FLAMES: &str = "\
+<h1>Flame graph</h1>
+<div class=\"scripted\" hidden>
+<div class=\"tools\" role=\"toolbar\" aria-label=\"Flame graph\">
+<label>Width <select id=\"flame-choice\"></select></label>
+<label class=\"check\"><input id=\"flame-inverted\" type=\"checkbox\"> Inverted</label>
+<label>Find <input id=\"flame-find\" type=\"search\" placeholder=\"a name\" autocomplete=\"off\"></label>
+<span id=\"flame-found\" class=\"quiet\" role=\"status\"></span>
+<span class=\"gap\"></span>
+<button type=\"button\" id=\"flame-all\">Whole graph</button>
+</div>
+<div id=\"flame-graph\" class=\"stage\" tabindex=\"0\" role=\"application\" aria-label=\"Flame graph\" aria-describedby=\"flame-help\"></div>
+<p id=\"flame-help\" class=\"quiet\">The width of a frame is what was spent in it and in what it calls. Click a frame to zoom in; arrow keys go from frame to frame, Enter zooms, Escape shows all.</p>
+<div id=\"flame-table\"></div>
+</div>
+<p class=\"scriptless\">The flame graph needs scripts: mindprof stacks --out flames.svg draws one that does not.</p>
+";
+
+/// The detail of one thing, which scripts fill in.
+const DETAIL: &str = "<div id=\"detail-body\"></div>\n<p class=\"scriptless\">Details need scripts.</p>\n";
