@@ -146,6 +146,7 @@ __all__ = [
     "record_function_with_args_enter",
     "record_function_with_args_exit",
     "report_memory",
+    "report_overview",
     "resume_calls",
     "run_command",
     "run_report",
@@ -172,6 +173,7 @@ __all__ = [
     "write_execution_trace",
     "write_flamegraph",
     "write_paths",
+    "write_report",
     "write_speedscope",
     "write_stacks",
     "zeros",
@@ -273,6 +275,14 @@ def write_stacks(profile: Profile, path: str | PathLike[str], metric: str) -> No
 def write_paths(profile: Profile, path: str | PathLike[str], metric: str) -> None: ...
 def write_flamegraph(profile: Profile, path: str | PathLike[str], metric: str) -> None: ...
 def write_speedscope(profile: Profile, path: str | PathLike[str]) -> None: ...
+def write_report(
+    profile: Profile,
+    path: str | PathLike[str],
+    title: str,
+    compare: tuple[Profile, str] | None,
+    sources: Sequence[tuple[str, Sequence[str]]],
+) -> None: ...
+def report_overview(profile: Profile) -> str: ...
 
 @final
 class Profile:

@@ -146,8 +146,8 @@ class LoadedProfile(SharedResults):
         return state
 
     def _repr_html_(self) -> str:
-        """Returns the notebook representation: the rows, most self time first."""
-        return self.key_averages()._repr_html_()
+        """Returns the notebook representation: the overview of the report, and the rows."""
+        return _core.report_overview(self._recording) + self.key_averages()._repr_html_()
 
     def __repr__(self) -> str:
         return f"<mindprof.LoadedProfile of {self.path!r}, {len(self._recording)} events>"

@@ -44,6 +44,7 @@ mod raw_results;
 mod record_function;
 mod replacement;
 mod replays;
+mod report_page;
 mod run_report;
 mod runtime;
 mod sampled_stacks;
@@ -138,6 +139,8 @@ mod _core {
     use crate::record_function::RecordFunction;
     #[pymodule_export]
     use crate::replacement::{Replacement, complete};
+    #[pymodule_export]
+    use crate::report_page::{report_overview, write_report};
     #[pymodule_export]
     use crate::run_report::{RunReport, RunScreen, last_part, run_report};
     #[pymodule_export]

@@ -65,7 +65,7 @@ export function sizedContext(canvas, width, height) {
 
 /** The font of labels, and the width of an average letter in it. */
 export const LABEL_FONT = "11px system-ui, sans-serif";
-const LETTER = 6;
+const LETTER = 6.7;
 
 /**
  * Returns as much of a text as fits into a width; empty if that is too little to read.

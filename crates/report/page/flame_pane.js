@@ -65,7 +65,7 @@ export class FlamePane {
       return /** @type {import("./sorting.js").Cell[]} */ ([[name, detailAddress(name)], sum.own, sum.own / whole, sum.whole, sum.whole / whole]);
     });
     showTable(byId("flame-table"), {
-      id: "frames", caption: `Frames by ${this.picture.title.toLowerCase()}`, sorted: 1, rows,
+      id: "frames", caption: `Frames: ${this.picture.title}`, sorted: 1, rows,
       columns: [{ title: "Frame", kind: "name" }, { title: "Own", kind }, { title: "Own %", kind: "share" }, { title: "Total", kind }, { title: "Total %", kind: "share" }],
     });
     byId("flame-table").classList.add("wide");

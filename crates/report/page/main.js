@@ -37,13 +37,15 @@ class Report {
     const { pane, query } = readView(location.hash);
     const section = sections.find((one) => one.id === pane) || sections[0];
     const id = section.id;
-    for (const one of sections) one.hidden = one !== section;
+    const isOther = !section.classList.contains("shown");
+    for (const one of sections) one.classList.toggle("shown", one === section);
     for (const link of document.querySelectorAll("nav a")) {
       if (link.getAttribute("href") === `#${id}`) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
     }
     const tip = document.getElementById("tip");
     if (tip) tip.hidden = true;
     this.fill(section, query);
+    if (isOther) scrollTo(0, 0);
   }
 
   /**
@@ -81,7 +83,7 @@ class Report {
    * @param {Record<string, string>} query
    */
   keep(pane, query) {
-    if (sections.find((one) => one.id === pane)?.hidden) return;
+    if (!sections.find((one) => one.id === pane)?.classList.contains("shown")) return;
     clearTimeout(this.timer);
     this.timer = setTimeout(() => history.replaceState(null, "", writeView({ pane, query })), 120);
   }
@@ -92,7 +94,6 @@ class Report {
 
 async function begin() {
   const data = JSON.parse(document.getElementById("data")?.textContent || "{}");
-  document.documentElement.classList.add("has-scripts");
   for (const element of document.querySelectorAll(".scripted")) if (!element.hasAttribute("data-memory")) /** @type {HTMLElement} */ (element).hidden = false;
   const { document: found, columns } = await unpack(data.packed);
   const report = new Report(new Profile(found, columns));
@@ -102,7 +103,7 @@ async function begin() {
     panes,
     go: (pane) => { location.hash = `#${pane}`; },
     find: () => {
-      const visible = sections.find((one) => !one.hidden);
+      const visible = sections.find((one) => one.classList.contains("shown"));
       const field = /** @type {HTMLElement | null | undefined} */ (visible?.querySelector('input[type="search"]'));
       if (field) field.focus(); else location.hash = "#step";
     },
@@ -113,6 +114,7 @@ async function begin() {
 }
 
 begin().catch((error) => {
+  for (const section of sections) section.classList.add("shown");
   const message = `The data of this page could not be read: ${error.message}. The tables are complete without it.`;
   document.getElementById("main")?.prepend(make("p", { class: "bad" }, message));
   throw error;

@@ -91,7 +91,7 @@ export function ticksTo(most, count, base) {
   const steps = base === 2 ? [1, 2] : [1, 2, 5, 10];
   const step = power * (steps.find((factor) => power * factor >= rough) || base);
   const found = [];
-  for (let value = 0; value <= most + step / 2; value += step) found.push(value);
+  for (let value = 0; value < most + step; value += step) found.push(value);
   return found;
 }
 

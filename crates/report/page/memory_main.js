@@ -3,7 +3,7 @@
 import { showMemory } from "./memory_pane.js";
 
 const { memory } = JSON.parse(document.getElementById("data")?.textContent || "{}");
-document.documentElement.classList.add("has-scripts");
+for (const pane of document.querySelectorAll(".pane")) pane.classList.add("shown");
 for (const figure of document.querySelectorAll("[data-memory]")) {
   showMemory(figure, memory[Number(figure.getAttribute("data-memory"))]);
 }

@@ -28,6 +28,14 @@ export function timeText(nanoseconds) {
 }
 
 /**
+ * Returns a moment since the recording began, to the nanosecond.
+ * @param {number} nanoseconds
+ */
+export function momentText(nanoseconds) {
+  return nanoseconds >= 1e6 ? `${(nanoseconds / 1e6).toFixed(3)} ms` : `${(nanoseconds / 1e3).toFixed(3)} us`;
+}
+
+/**
  * Returns a number of bytes in the unit that fits its size.
  * @param {number} bytes
  */
@@ -71,6 +79,7 @@ export function countedText(count, noun) {
  * @param {Kind} kind
  */
 export function numberText(number, kind) {
+  if (number === 0) return "0";
   switch (kind) {
     case "time": return timeText(number);
     case "bytes": return bytesText(number);

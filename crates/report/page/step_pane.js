@@ -1,6 +1,6 @@
 // @ts-check
 // The pane of one step: the timeline, what is selected in it, and what differs from the median step.
-import { countedText, timeText } from "./numbers.js";
+import { countedText, momentText, timeText } from "./numbers.js";
 import { byId, download, make } from "./elements.js";
 import { readRange, writeRange } from "./address.js";
 import { CATEGORIES } from "./colours.js";
@@ -111,7 +111,7 @@ export class StepPane {
       const chosen = timeline.chosen;
       const holder = make("div", { class: "wide" });
       root.append(
-        make("h2", {}, `Selected ${timeText(chosen[1] - chosen[0])}, from ${timeText(chosen[0])} on`),
+        make("h2", {}, `Selected ${timeText(chosen[1] - chosen[0])}, from ${momentText(chosen[0])} on`),
         make("p", { class: "tools" },
           make("button", { type: "button", onclick: () => timeline.see(chosen) }, "Zoom to the selection"),
           make("button", { type: "button", onclick: () => download("selection.trace.json", "application/json", traceText(profile, chosen)) }, "Save as a trace"),
@@ -143,7 +143,7 @@ export class StepPane {
     const { profile } = this;
     const step = profile.stepAt(profile.start[index]);
     const facts = [
-      ["Time", timeText(profile.duration[index])], ["Own", timeText(profile.own[index])], ["Begins", timeText(profile.start[index])],
+      ["Time", timeText(profile.duration[index])], ["Own", timeText(profile.own[index])], ["Begins", momentText(profile.start[index])],
       ["Step", step ? String(step.number) : ""], ["Kind", CATEGORIES[profile.category[index]]],
       ["Track", profile.tracks[profile.trackOf(index)].name], ["Input shapes", profile.shapesOf(index)], ["Dtypes", profile.dtypesOf(index)],
     ];

@@ -21,10 +21,11 @@ const FEW_ROWS = 12;
  */
 export function showTable(root, table, options = {}) {
   const { columns, rows } = table;
-  const state = { filter: options.filter || "", column: table.sorted, isRising: false, page: 0 };
+  // Rows come in the order of the sorted column, apart from ranges, which come last.
+  const state = { filter: options.filter || "", column: table.sorted, isRising: false, page: 0, isGiven: true };
   const [sorted, direction] = (options.sort || "").split(".");
   const asked = columns.findIndex((column) => column.title === sorted);
-  if (asked >= 0) { state.column = asked; state.isRising = direction === "up"; }
+  if (asked >= 0) { state.column = asked; state.isRising = direction === "up"; state.isGiven = false; }
   const body = make("tbody"), count = make("span", { class: "quiet", role: "status" });
   const heads = columns.map((column, index) => head(column, index));
   const pages = make("span", { class: "pages" });
@@ -33,7 +34,7 @@ export function showTable(root, table, options = {}) {
     oninput: () => { state.filter = filter.value; state.page = 0; draw(); tellView(); },
   }));
   const export_button = make("button", { type: "button", onclick: () => save() }, "CSV");
-  const tools = make("div", { class: "tools small" }, rows.length > FEW_ROWS ? filter : null, count, make("span", { class: "gap" }), pages, export_button);
+  const tools = make("div", { class: rows.length > FEW_ROWS ? "tools small" : "tools small lone" }, rows.length > FEW_ROWS ? filter : null, count, make("span", { class: "gap" }), pages, export_button);
   const element = make("table", {}, make("caption", {}, table.caption), make("thead", {}, make("tr", {}, ...heads)), body);
   root.replaceChildren(element);
   if (root.previousElementSibling?.classList.contains("small")) root.previousElementSibling.remove();
@@ -55,6 +56,7 @@ export function showTable(root, table, options = {}) {
     const isText = columns[index].kind === "name" || columns[index].kind === "text";
     state.isRising = state.column === index ? !state.isRising : isText;
     state.column = index;
+    state.isGiven = false;
     state.page = 0;
     draw();
     tellView();
@@ -63,12 +65,12 @@ export function showTable(root, table, options = {}) {
 
   function tellView() {
     const sort = state.column === null ? "" : `${columns[state.column].title}.${state.isRising ? "up" : "down"}`;
-    if (options.onView) options.onView({ filter: state.filter, sort });
+    if (options.onView) options.onView({ filter: state.filter, sort: state.isGiven ? "" : sort });
   }
 
   /** @returns {Cell[][]} */
   function shown() {
-    const order = state.column === null ? rows.map((_, index) => index) : sortedOrder(rows, state.column, state.isRising);
+    const order = state.column === null || state.isGiven ? rows.map((_, index) => index) : sortedOrder(rows, state.column, state.isRising);
     return order.map((index) => rows[index]).filter((row) => isMatching(row, state.filter));
   }
 
@@ -113,7 +115,8 @@ export function showTable(root, table, options = {}) {
 function cellElement(cell, kind) {
   const isName = kind === "name";
   const content = cell === null ? null
-    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}` }, cell[0])
+    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: cell[0].length > 60 ? cell[0] : null }, cell[0])
     : typeof cell === "number" ? numberText(cell, kind) : cell;
-  return make(isName ? "th" : "td", { scope: isName ? "row" : null, class: isName || kind === "text" ? "text" : null }, content);
+  const style = isName || kind === "text" ? "text" : cell === 0 ? "zero" : null;
+  return make(isName ? "th" : "td", { scope: isName ? "row" : null, class: style }, content);
 }

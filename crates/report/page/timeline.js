@@ -1,7 +1,7 @@
 // @ts-check
 // The timeline: threads and streams with their events, steps, the critical path and memory above
 // them. It draws on a canvas, and tells its owner what is selected.
-import { bytesText, markText, timeText } from "./numbers.js";
+import { bytesText, markText, momentText, timeText } from "./numbers.js";
 import { byId, make, say } from "./elements.js";
 import { fittedRange, hitLane, visitVisible } from "./lanes.js";
 import { rulerMarks } from "./marks.js";
@@ -113,10 +113,12 @@ export class Timeline {
     for (const mark of marks) context.fillRect(Math.round(this.toX(mark)), 0, 1, this.height);
     for (const step of this.profile.steps) {
       context.fillStyle = this.theme.muted;
+      context.globalAlpha = 0.45;
       for (const time of [step.start, step.start + step.duration]) {
         const x = Math.round(this.toX(time));
         if (x >= 0 && x <= this.width) context.fillRect(x, this.top(), 1, this.height);
       }
+      context.globalAlpha = 1;
     }
   }
 
@@ -265,8 +267,7 @@ export class Timeline {
       context.fillStyle = PATH_COLOURS[kind[i]];
       context.fillRect(Math.max(x, 0), y, Math.max(1, Math.min(x + wide, this.width) - Math.max(x, 0)), BAND - 3);
     }
-    context.fillStyle = this.theme.text;
-    context.fillText("critical path", 6, y + BAND / 2 - 1);
+    this.drawCaption(context, "critical path", y + BAND / 2 - 1);
   }
 
   /**
@@ -291,8 +292,22 @@ export class Timeline {
       context.fillRect(x, y + high - tall, 1, tall);
     }
     context.globalAlpha = 1;
+    this.drawCaption(context, `memory, peak ${bytesText(peak_bytes)}`, y + 9);
+  }
+
+  /**
+   * Draws a text that stays readable on every ground.
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} text
+   * @param {number} y
+   */
+  drawCaption(context, text, y) {
+    context.globalAlpha = 0.85;
+    context.fillStyle = this.theme.page;
+    context.fillRect(4, y - 6, context.measureText(text).width + 6, 12);
+    context.globalAlpha = 1;
     context.fillStyle = this.theme.muted;
-    context.fillText(`memory, peak ${bytesText(peak_bytes)}`, 6, y + 8);
+    context.fillText(text, 7, y);
   }
 
   /** @param {CanvasRenderingContext2D} context */
@@ -521,7 +536,7 @@ export class Timeline {
     tip.replaceChildren(
       make("strong", {}, profile.nameOf(index)),
       make("div", {}, `${timeText(profile.duration[index])}, own ${timeText(profile.own[index])}`),
-      make("div", { class: "quiet" }, `${CATEGORIES[profile.category[index]]}, begins at ${timeText(profile.start[index])}`),
+      make("div", { class: "quiet" }, `${CATEGORIES[profile.category[index]]}, begins at ${momentText(profile.start[index])}`),
       profile.shapesOf(index) ? make("div", { class: "quiet" }, profile.shapesOf(index)) : null || "",
     );
     placeTip(tip, event.clientX, event.clientY);

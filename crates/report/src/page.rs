@@ -36,4 +36,4 @@ mod tests;
 pub(crate) use engine::{Page, Pane};
 pub(crate) use markup::escaped;
 pub(crate) use modules::MEMORY;
-pub use report::{Compared, ReportOptions, overview_html, write_report, write_report_file};
+pub use report::{Compared, ReportOptions, overview_frame, write_report, write_report_file};

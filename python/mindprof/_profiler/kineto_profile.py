@@ -267,10 +267,11 @@ class _KinetoProfile(SharedResults):
         return self._initialized("accessing events").function_events
 
     def _repr_html_(self) -> str | None:
-        """Returns the notebook representation: the rows, most self time first."""
-        if self.profiler is None or self.profiler.kineto_results is None:
+        """Returns the notebook representation: the overview of the report, and the rows."""
+        recording = None if self.profiler is None else self.profiler.kineto_results
+        if recording is None:
             return None
-        return self.key_averages()._repr_html_()
+        return _core.report_overview(recording) + self.key_averages()._repr_html_()
 
     @property
     def lost_events(self) -> int:

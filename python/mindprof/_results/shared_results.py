@@ -19,6 +19,7 @@ from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.function_event_avg import FunctionEventAvg
 from mindprof._results.recorded_files import RecordedFiles
+from mindprof._results.source_lines import source_lines
 from mindprof._results.step_times import StepTimes, step_times
 from mindprof._results.what_if import WhatIf, what_if
 
@@ -96,6 +97,27 @@ class SharedResults(RecordedFiles):
             group_by_overload_name=group_by_overload_name,
             include_python_functions=include_python_functions,
         )
+
+    def export_html(
+        self,
+        path: str | os.PathLike[str],
+        compare: SharedResults | str | os.PathLike[str] | None = None,
+        source: bool = False,
+    ) -> None:
+        """Writes the report: one HTML page that needs no server and no network.
+
+        Args:
+            path: The file to write.
+            compare: An earlier profile, or the path of its trace. The page shows what grew.
+            source: Show lines of the user's own files that lie below the current folder.
+
+        Raises:
+            AttributeError: No recording has finished.
+        """
+        recording = self._finished_recording("exporting a report")
+        other = None if compare is None else _compared(compare)
+        lines = source_lines(self.lines()) if source else []
+        _core.write_report(recording, path, os.path.basename(os.fspath(path)), other, lines)
 
     def functions(self, *, mine: str | Sequence[str] | None = None) -> CodeCosts:
         """Returns the user's own functions with what they cost, the most expensive first.
@@ -273,3 +295,12 @@ class SharedResults(RecordedFiles):
             ValueError: The metric does not exist.
         """
         self._write_stacks(path, metric)
+
+
+def _compared(
+    compare: SharedResults | str | os.PathLike[str],
+) -> tuple[_core.Profile, str]:
+    """Returns the recording to compare with, and its name."""
+    if isinstance(compare, SharedResults):
+        return compare._finished_recording("comparing profiles"), "the other profile"
+    return _core.Profile.read(compare), os.path.basename(os.fspath(compare))

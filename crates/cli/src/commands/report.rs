@@ -66,7 +66,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     refuse_input(&args.trace, &out)?;
     let reading = read(&args.trace, args.limits)?;
     let repairs = reading.repairs.iter();
-    let repairs: Vec<String> = repairs.map(|(_, _, sentence)| sentence.to_string()).collect();
+    let repairs: Vec<String> = repairs
+        .map(|(_, _, sentence)| sentence.to_string())
+        .collect();
     let analysis = Analysis::build(reading.profile);
     tell_part(&args.trace, &analysis);
     let other = match &args.compare {
@@ -75,7 +77,9 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     };
     let options = ReportOptions {
         title: name_of(&args.trace),
-        compare: other.as_ref().map(|(analysis, name)| Compared { analysis, name }),
+        compare: other
+            .as_ref()
+            .map(|(analysis, name)| Compared { analysis, name }),
         sources: if args.source {
             own_sources(&analysis, &args.mine)
         } else {
@@ -117,7 +121,11 @@ fn out_path(args: &ReportArgs) -> PathBuf {
     for ending in [".gz", ".zst", ".json", ".pftrace", ".trace"] {
         stem = stem.strip_suffix(ending).unwrap_or(stem);
     }
-    let stem = if stem.is_empty() || stem == "-" { "report" } else { stem };
+    let stem = if stem.is_empty() || stem == "-" {
+        "report"
+    } else {
+        stem
+    };
     PathBuf::from(format!("{stem}.html"))
 }
 

@@ -79,7 +79,9 @@ pub(crate) fn memory_pane(
     }
     if places.len() > shown.len() {
         let rest = places[shown.len()..].iter();
-        let rest: Vec<String> = rest.map(|&place| memory_place_name(analysis, place)).collect();
+        let rest: Vec<String> = rest
+            .map(|&place| memory_place_name(analysis, place))
+            .collect();
         let _ = writeln!(
             html,
             "<p class=\"quiet\">Not shown: memory of {}; use mindprof memory --device.</p>",

@@ -22,10 +22,19 @@ use crate::table::loss_texts;
 const VALUE_WIDTH: usize = 400;
 
 /// Metadata that lists sources and functions, which the page shows elsewhere or not at all.
-const UNLISTED: [&str; 4] = ["mindprof_sources", "mindprof_functions", "mindprof_run", "mindprof_steps"];
+const UNLISTED: [&str; 4] = [
+    "mindprof_sources",
+    "mindprof_functions",
+    "mindprof_run",
+    "mindprof_steps",
+];
 
 /// Returns the pane as HTML.
-pub(super) fn about(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'_>) -> String {
+pub(super) fn about(
+    contents: &Contents<'_>,
+    drawn: &DrawnEvents,
+    options: &ReportOptions<'_>,
+) -> String {
     let mut html = String::from("<h1>About this report</h1>\n<ul class=\"facts\">\n");
     for fact in facts(contents, drawn, options) {
         let _ = writeln!(html, "<li>{}.</li>", escaped(&fact));
@@ -43,7 +52,10 @@ fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'
     let events = counted(profile.events().len() as u64, "event");
     let mut facts = vec![format!("{events} in {}", short_time(profile.span()))];
     if explanation.advice.steps > 0 {
-        facts.push(overhead_text(&explanation.advice.overhead, explanation.advice.steps));
+        facts.push(overhead_text(
+            &explanation.advice.overhead,
+            explanation.advice.steps,
+        ));
     }
     match &loss_texts(profile.loss())[..] {
         [] => facts.push("No event was lost".into()),
@@ -52,7 +64,12 @@ fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'
     if let Some((kept, of)) = explanation.cut {
         facts.push(format!("A part of a recording: {kept} of {of} events"));
     }
-    facts.extend(options.repairs.iter().map(|repair| format!("Repaired: {repair}")));
+    facts.extend(
+        options
+            .repairs
+            .iter()
+            .map(|repair| format!("Repaired: {repair}")),
+    );
     if let Some((least, count)) = drawn.left_out {
         facts.push(format!(
             "The timeline leaves out {} shorter than {}, so that the page stays small; every table counts them, except those of a selected range",
@@ -62,7 +79,10 @@ fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'
     }
     facts.extend(not_labelled(contents));
     if options.sources.is_empty() {
-        facts.push("The page has no source lines: mindprof report --source adds those of your files".into());
+        facts.push(
+            "The page has no source lines: mindprof report --source adds those of your files"
+                .into(),
+        );
     } else {
         let files = counted(options.sources.len() as u64, "file");
         facts.push(format!("The page has source lines of {files} of yours"));
@@ -83,7 +103,11 @@ pub(super) fn about_tables(contents: &Contents<'_>) -> Vec<Table> {
             column("Name", Kind::Name, ""),
             column("Where", Kind::Text, ""),
             column("Events", Kind::Count, ""),
-            column("Busy", Kind::Time, "The time in which at least one of its events ran."),
+            column(
+                "Busy",
+                Kind::Time,
+                "The time in which at least one of its events ran.",
+            ),
         ],
         rows: tracks.map(|track| track_cells(profile, track)).collect(),
         sorted_by: None,
@@ -93,7 +117,10 @@ pub(super) fn about_tables(contents: &Contents<'_>) -> Vec<Table> {
     let metadata = Table {
         id: "metadata",
         caption: "Metadata of the recording".into(),
-        columns: vec![column("Key", Kind::Name, ""), column("Value", Kind::Text, "")],
+        columns: vec![
+            column("Key", Kind::Name, ""),
+            column("Value", Kind::Text, ""),
+        ],
         rows: metadata
             .map(|(key, value)| {
                 let words: Vec<&str> = value.split_whitespace().collect();
@@ -114,7 +141,11 @@ fn track_cells(profile: &Profile, track: &Track) -> Vec<Cell> {
     let place = if track.device == DeviceKind::Cpu {
         format!("process {}, thread {number}", thread.process)
     } else {
-        format!("{}:{}, stream {number}", track.device.name(), thread.process)
+        format!(
+            "{}:{}, stream {number}",
+            track.device.name(),
+            thread.process
+        )
     };
     vec![
         Cell::text(name),

@@ -9,13 +9,41 @@ use super::table::{Cell, Column, Kind, Table, column};
 /// Returns the columns of costs that follow a name.
 fn cost_columns() -> [Column; 7] {
     [
-        column("Own", Kind::Share, "The part of the program's time, without other functions of yours."),
-        column("Own CPU", Kind::Time, "CPU time of it and of the operators and libraries that it calls."),
-        column("Own device", Kind::Time, "The time of the kernels that it launches."),
-        column("Total", Kind::Share, "The part of the program's time, with everything that it calls."),
-        column("Python", Kind::Time, "The part of the own CPU time that is Python code."),
-        column("Backward", Kind::Time, "The part of the own CPU time that is backward work."),
-        column("Own memory", Kind::Bytes, "Bytes allocated minus bytes freed."),
+        column(
+            "Own",
+            Kind::Share,
+            "The part of the program's time, without other functions of yours.",
+        ),
+        column(
+            "Own CPU",
+            Kind::Time,
+            "CPU time of it and of the operators and libraries that it calls.",
+        ),
+        column(
+            "Own device",
+            Kind::Time,
+            "The time of the kernels that it launches.",
+        ),
+        column(
+            "Total",
+            Kind::Share,
+            "The part of the program's time, with everything that it calls.",
+        ),
+        column(
+            "Python",
+            Kind::Time,
+            "The part of the own CPU time that is Python code.",
+        ),
+        column(
+            "Backward",
+            Kind::Time,
+            "The part of the own CPU time that is backward work.",
+        ),
+        column(
+            "Own memory",
+            Kind::Bytes,
+            "Bytes allocated minus bytes freed.",
+        ),
     ]
 }
 
@@ -42,7 +70,13 @@ pub(super) fn functions_table(
     limit: Option<usize>,
 ) -> Table {
     let functions = &contents.explanation.functions;
-    table_of_functions(id, "Your functions", &functions.functions, functions.total.time(), limit)
+    table_of_functions(
+        id,
+        "Your functions",
+        &functions.functions,
+        functions.total.time(),
+        limit,
+    )
 }
 
 fn table_of_functions(
@@ -55,15 +89,22 @@ fn table_of_functions(
     let mut columns = vec![column("Function", Kind::Name, "")];
     columns.extend(cost_columns());
     columns.push(column("Calls", Kind::Count, ""));
-    columns.push(column("Mostly", Kind::Text, "The largest part of its own cost."));
-    let rows = functions.iter().take(limit.unwrap_or(usize::MAX)).map(|one| {
-        let (place, key) = function_place(one);
-        let mut row = vec![Cell::named("function", &key, &place)];
-        row.extend(cost_cells(&one.own, &one.total, whole));
-        row.push(one.calls.map_or(Cell::Empty, Cell::count));
-        row.push(mostly(one.mostly.as_ref()));
-        row
-    });
+    columns.push(column(
+        "Mostly",
+        Kind::Text,
+        "The largest part of its own cost.",
+    ));
+    let rows = functions
+        .iter()
+        .take(limit.unwrap_or(usize::MAX))
+        .map(|one| {
+            let (place, key) = function_place(one);
+            let mut row = vec![Cell::named("function", &key, &place)];
+            row.extend(cost_cells(&one.own, &one.total, whole));
+            row.push(one.calls.map_or(Cell::Empty, Cell::count));
+            row.push(mostly(one.mostly.as_ref()));
+            row
+        });
     Table {
         id,
         caption: caption.into(),
@@ -89,9 +130,18 @@ fn function_place(one: &FunctionCost) -> (String, String) {
 fn lines_table(id: &'static str, caption: &str, lines: &[LineCost], whole: Nanos) -> Table {
     let mut columns = vec![column("Line", Kind::Name, "")];
     columns.extend(cost_columns());
-    columns.push(column("Mostly", Kind::Text, "The largest part of its own cost."));
+    columns.push(column(
+        "Mostly",
+        Kind::Text,
+        "The largest part of its own cost.",
+    ));
     let rows = lines.iter().map(|one| {
-        let LineCost { file, line, function, .. } = one;
+        let LineCost {
+            file,
+            line,
+            function,
+            ..
+        } = one;
         let key = format!("{file}:{line}:{function}");
         let text = format!("{file}:{line} {function}");
         let mut row = vec![Cell::named("line", &key, &text)];
@@ -144,8 +194,19 @@ pub(super) fn code_tables(contents: &Contents<'_>) -> Vec<Table> {
         functions_table(contents, "functions", None),
         lines_table("lines", "Lines of your code", &functions.lines, whole),
         modules_table(&modules.modules, modules.total.time()),
-        table_of_functions("functions-elsewhere", elsewhere, &functions.elsewhere, whole, None),
-        lines_table("lines-elsewhere", lines_elsewhere, &functions.lines_elsewhere, whole),
+        table_of_functions(
+            "functions-elsewhere",
+            elsewhere,
+            &functions.elsewhere,
+            whole,
+            None,
+        ),
+        lines_table(
+            "lines-elsewhere",
+            lines_elsewhere,
+            &functions.lines_elsewhere,
+            whole,
+        ),
     ];
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
     tables.collect()

@@ -49,10 +49,12 @@ impl Columns {
             if is_difference {
                 let before = std::iter::once(&0).chain(values);
                 let pairs = values.iter().zip(before);
-                let bytes = pairs.map(|(value, before)| (value.wrapping_sub(*before) >> shift) as u8);
+                let bytes =
+                    pairs.map(|(value, before)| (value.wrapping_sub(*before) >> shift) as u8);
                 self.bytes.extend(bytes);
             } else {
-                self.bytes.extend(values.iter().map(|value| (value >> shift) as u8));
+                self.bytes
+                    .extend(values.iter().map(|value| (value >> shift) as u8));
             }
         }
         self.table.push(Place {

@@ -50,16 +50,31 @@ impl Comparison {
             escaped(&self.name)
         );
         let wholes = [
-            ("The median step", self.steps.p50, contents.explanation.steps.p50),
+            (
+                "The median step",
+                self.steps.p50,
+                contents.explanation.steps.p50,
+            ),
             ("CPU time", self.diff.before.host, self.diff.after.host),
-            ("Device time", self.diff.before.device, self.diff.after.device),
+            (
+                "Device time",
+                self.diff.before.device,
+                self.diff.after.device,
+            ),
         ];
-        for (what, before, after) in wholes.into_iter().filter(|(_, before, after)| before.0 + after.0 > 0) {
+        for (what, before, after) in wholes
+            .into_iter()
+            .filter(|(_, before, after)| before.0 + after.0 > 0)
+        {
             let _ = writeln!(html, "<li>{}</li>", escaped(&changed(what, before, after)));
         }
         for doubt in Doubt::notes(&self.diff) {
             let text = doubt_text(doubt, [&self.name, "this profile"]);
-            let _ = writeln!(html, "<li class=\"bad\">{}.</li>", escaped(&sentence(&text)));
+            let _ = writeln!(
+                html,
+                "<li class=\"bad\">{}.</li>",
+                escaped(&sentence(&text))
+            );
         }
         html.push_str("</ul>\n");
         let new = &contents.explanation.advice.findings;
@@ -72,14 +87,22 @@ impl Comparison {
 
     /// Returns the rows that changed.
     pub(super) fn table(&self) -> Table {
-        let rows = self.diff.rows.iter().filter(|row| self.diff.is_changed(row));
+        let rows = self
+            .diff
+            .rows
+            .iter()
+            .filter(|row| self.diff.is_changed(row));
         Table {
             id: "compare",
             caption: "Rows that changed, by the change of their self time".into(),
             columns: vec![
                 column("Name", Kind::Name, ""),
                 column("Device", Kind::Text, ""),
-                column("Change", Kind::Time, "The self time now minus the self time before."),
+                column(
+                    "Change",
+                    Kind::Time,
+                    "The self time now minus the self time before.",
+                ),
                 column("Before", Kind::Time, "The self time before."),
                 column("Now", Kind::Time, "The self time now."),
                 column("Calls before", Kind::Count, ""),
@@ -100,7 +123,11 @@ fn cells(row: &Change) -> Vec<Cell> {
         (_, None) => "gone",
         (Some(_), Some(_)) => "",
     };
-    let kind = if row.device == DeviceKind::Cpu { "operator" } else { "kernel" };
+    let kind = if row.device == DeviceKind::Cpu {
+        "operator"
+    } else {
+        "kernel"
+    };
     vec![
         Cell::detail(kind, &row.key),
         Cell::text(row.device.name()),
@@ -126,12 +153,16 @@ fn changed(what: &str, before: Nanos, after: Nanos) -> String {
     }
     let change = (after.0 as f64 - before.0 as f64) / before.0 as f64;
     let sign = if change > 0.0 { "+" } else { "" };
-    format!("{what} {verb} from {from} to {to} ({sign}{}).", share_text(change))
+    format!(
+        "{what} {verb} from {from} to {to} ({sign}{}).",
+        share_text(change)
+    )
 }
 
 /// Returns the findings that others do not have, as HTML.
 fn finding_list(title: &str, findings: &[Finding], others: &[Finding]) -> String {
-    let is_other = |finding: &&Finding| !others.iter().any(|other| other.rule.id == finding.rule.id);
+    let is_other =
+        |finding: &&Finding| !others.iter().any(|other| other.rule.id == finding.rule.id);
     let fresh: Vec<&Finding> = findings.iter().filter(is_other).collect();
     if fresh.is_empty() {
         return String::new();

@@ -1,5 +1,7 @@
 //! Everything that a report concludes from a profile, concluded once.
 
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
 use mindprof_analyze::Analysis;
 use mindprof_answers::{
     CriticalPath, Device, Explanation, MemoryGrowth, ModuleRows, Modules, OwnCode, PathOptions,
@@ -29,18 +31,32 @@ impl<'a> Contents<'a> {
         let profile = analysis.profile();
         let work = Work::of(analysis);
         let own = OwnCode::of(profile.metadata(), mine);
-        let explanation = Explanation::build(analysis, &work, &own);
-        let steps: Vec<Step> = explanation.steps.steps.iter().map(|time| time.step).collect();
         let options = PathOptions {
             rows: PATH_ROWS,
             ..PathOptions::default()
         };
+        let (explanation, path, device, modules) = std::thread::scope(|scope| {
+            // The replays of advice and path take longest, and are independent of each other.
+            let path = named("critical path", scope, || {
+                CriticalPath::build(analysis, &own, options)
+            });
+            let device = named("device", scope, || Device::build(analysis));
+            let explanation = Explanation::build(analysis, &work, &own);
+            let modules = Modules::build(analysis, &work, ModuleRows::Classes);
+            (explanation, joined(path), joined(device), modules)
+        });
+        let steps: Vec<Step> = explanation
+            .steps
+            .steps
+            .iter()
+            .map(|time| time.step)
+            .collect();
         Self {
-            modules: Modules::build(analysis, &work, ModuleRows::Classes),
-            device: Device::build(analysis),
-            path: CriticalPath::build(analysis, &own, options),
-            summary: Summary::build(profile),
             growth: MemoryGrowth::find(analysis, &own, &steps, None),
+            summary: Summary::build(profile),
+            modules,
+            device,
+            path,
             analysis,
             work,
             own,
@@ -52,4 +68,23 @@ impl<'a> Contents<'a> {
     pub(super) fn steps(&self) -> &[mindprof_answers::StepTime] {
         &self.explanation.steps.steps
     }
+}
+
+/// Runs a part of the work on a thread with a name.
+fn named<'scope, T: Send + 'scope>(
+    name: &str,
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> ScopedJoinHandle<'scope, T> {
+    let builder = Builder::new().name(format!("mindprof {name}"));
+    builder
+        .spawn_scoped(scope, work)
+        .expect("a thread can be started")
+}
+
+/// Waits for a part of the work. A panic of it goes on here.
+fn joined<T>(handle: ScopedJoinHandle<'_, T>) -> T {
+    handle
+        .join()
+        .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

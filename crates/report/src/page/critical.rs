@@ -43,10 +43,30 @@ pub(super) fn path_section(contents: &Contents<'_>) -> String {
 pub(super) fn path_tables(contents: &Contents<'_>) -> Vec<Table> {
     let path = &contents.path;
     let lists = [
-        ("path-functions", "Your functions on the critical path", "function", &path.functions),
-        ("path-operators", "Operators on the critical path, with their kernels", "operator", &path.operators),
-        ("path-modules", "Modules on the critical path", "module", &path.modules),
-        ("path-kernels", "Kernels on the critical path", "kernel", &path.kernels),
+        (
+            "path-functions",
+            "Your functions on the critical path",
+            "function",
+            &path.functions,
+        ),
+        (
+            "path-operators",
+            "Operators on the critical path, with their kernels",
+            "operator",
+            &path.operators,
+        ),
+        (
+            "path-modules",
+            "Modules on the critical path",
+            "module",
+            &path.modules,
+        ),
+        (
+            "path-kernels",
+            "Kernels on the critical path",
+            "kernel",
+            &path.kernels,
+        ),
     ];
     let lists = lists.into_iter().filter(|(.., rows)| !rows.is_empty());
     lists
@@ -57,9 +77,17 @@ pub(super) fn path_tables(contents: &Contents<'_>) -> Vec<Table> {
 fn path_table(id: &'static str, caption: &str, kind: &str, rows: &[PathRow]) -> Table {
     let columns = vec![
         column("Name", Kind::Name, ""),
-        column("On the path", Kind::Time, "Its time on the critical path of an average step."),
+        column(
+            "On the path",
+            Kind::Time,
+            "Its time on the critical path of an average step.",
+        ),
         column("Share", Kind::Share, "Its part of the path."),
-        column("Saves", Kind::Time, "How much shorter a step would be without it, at most."),
+        column(
+            "Saves",
+            Kind::Time,
+            "How much shorter a step would be without it, at most.",
+        ),
     ];
     let rows = rows.iter().map(|row| {
         let name = match &row.place {
@@ -116,7 +144,10 @@ pub(super) fn write_path(path: &CriticalPath, drawn: &DrawnEvents, columns: &mut
         }
     }
     if stretches.len() > MOST_PIECES {
-        let mut lengths: Vec<u64> = stretches.iter().map(|one| one.end.0 - one.start.0).collect();
+        let mut lengths: Vec<u64> = stretches
+            .iter()
+            .map(|one| one.end.0 - one.start.0)
+            .collect();
         let short = lengths.len() - MOST_PIECES;
         let (_, least, _) = lengths.select_nth_unstable(short);
         let least = *least;

@@ -11,6 +11,9 @@ use crate::error::Result;
 
 const TEMPLATE: &str = include_str!("../../page/page.html");
 
+/// The script that runs before the panes are laid out: only the one that is shown needs to be.
+const EARLY: &str = "document.documentElement.classList.add(\"has-scripts\");";
+
 /// A part of a page, which the navigation leads to.
 #[derive(Debug)]
 pub(crate) struct Pane {
@@ -51,9 +54,10 @@ impl Page {
             let (name, after) = from_name.split_once("}}").unwrap_or((from_name, ""));
             out.write_all(before.as_bytes())?;
             match name {
-                "policy" => out.write_all(escaped(&policy(STYLE, &script)).as_bytes())?,
+                "policy" => out.write_all(escaped(&policy(STYLE, [EARLY, &script])).as_bytes())?,
                 "title" => out.write_all(escaped(&self.title).as_bytes())?,
                 "subtitle" => out.write_all(escaped(&self.subtitle).as_bytes())?,
+                "early" => out.write_all(EARLY.as_bytes())?,
                 "style" => out.write_all(STYLE.as_bytes())?,
                 "navigation" => out.write_all(self.navigation().as_bytes())?,
                 "panes" => self.write_panes(out)?,

@@ -255,9 +255,9 @@ fn shortest_drawn(profile: &Profile, most: usize) -> Nanos {
     }
     let mut durations: Vec<u64> = events.iter().map(|event| event.duration.0).collect();
     let left_out = durations.len() - most;
-    let (_, shortest, _) = durations.select_nth_unstable(left_out);
-    // Those that are as short as the longest one left out go with it.
-    Nanos(*shortest + 1)
+    let (_, longest, _) = durations.select_nth_unstable(left_out - 1);
+    // Events as long as the longest one that is left out go with it.
+    Nanos(*longest + 1)
 }
 
 /// Returns the tracks from top to bottom, each as its thread, its lane and its number: CPU threads

@@ -24,9 +24,10 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
     }
     let mut html = String::from("<ol class=\"findings\">\n");
     for (number, finding) in advice.findings.iter().enumerate() {
-        let share = match finding.share > 0.0 {
-            true => share_text(finding.share),
-            false => "\u{2013}".into(),
+        let share = if finding.share > 0.0 {
+            share_text(finding.share)
+        } else {
+            "\u{2013}".into()
         };
         let _ = writeln!(
             html,
@@ -50,12 +51,17 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
 
 fn place_text(finding: &Finding) -> Option<String> {
     let place = finding.place.as_ref()?;
-    Some(format!("{} ({}:{})", place.function, place.file, place.line))
+    Some(format!(
+        "{} ({}:{})",
+        place.function, place.file, place.line
+    ))
 }
 
 /// Returns where a finding is, what it rests on, and what mending it saves.
 fn finding_lines(contents: &Contents<'_>, finding: &Finding) -> Vec<String> {
-    let shown = place_text(finding).into_iter().chain([evidence_text(finding)]);
+    let shown = place_text(finding)
+        .into_iter()
+        .chain([evidence_text(finding)]);
     let shown: Vec<String> = shown.filter(|part| !part.is_empty()).collect();
     let mut lines = vec![shown.join(", ")];
     if finding.share > 0.0 {

@@ -15,7 +15,11 @@ pub(super) fn device_facts(contents: &Contents<'_>) -> String {
     let mut html = String::new();
     for device in &contents.device.devices {
         let window = device.in_steps.as_ref().unwrap_or(&device.whole);
-        let of = if device.in_steps.is_some() { "the steps" } else { "the recording" };
+        let of = if device.in_steps.is_some() {
+            "the steps"
+        } else {
+            "the recording"
+        };
         let whole = Nanos(window.duration.0.saturating_sub(window.unrecorded.0));
         let name = device.name.as_deref().unwrap_or("");
         let _ = writeln!(
@@ -30,19 +34,39 @@ pub(super) fn device_facts(contents: &Contents<'_>) -> String {
         let causes = IdleCause::ALL.into_iter();
         let causes = causes.map(|cause| (cause, window.idle.time(cause)));
         let causes = causes.filter(|(_, time)| time.0 > 0);
-        let causes = causes.map(|(cause, time)| format!("{} {}", cause.name(), percent(time, whole)));
+        let causes =
+            causes.map(|(cause, time)| format!("{} {}", cause.name(), percent(time, whole)));
         let causes: Vec<String> = causes.collect();
         if !causes.is_empty() {
-            let _ = writeln!(html, "<li>Idle because of: {}.</li>", escaped(&causes.join(", ")));
+            let _ = writeln!(
+                html,
+                "<li>Idle because of: {}.</li>",
+                escaped(&causes.join(", "))
+            );
         }
-        let mut rates = vec![format!("kernels ran {} of the time", share_text(window.utilization))];
-        rates.extend(window.sm_efficiency.map(|share| format!("SM efficiency {}", share_text(share))));
-        rates.extend(window.occupancy.map(|share| format!("occupancy {}", share_text(share))));
+        let mut rates = vec![format!(
+            "kernels ran {} of the time",
+            share_text(window.utilization)
+        )];
+        rates.extend(
+            window
+                .sm_efficiency
+                .map(|share| format!("SM efficiency {}", share_text(share))),
+        );
+        rates.extend(
+            window
+                .occupancy
+                .map(|share| format!("occupancy {}", share_text(share))),
+        );
         rates.push(format!(
             "tensor cores {} of kernel time",
             percent(window.tensor_cores, window.kernels)
         ));
-        let _ = writeln!(html, "<li>{}.</li>", escaped(&super::markup::sentence(&rates.join(", "))));
+        let _ = writeln!(
+            html,
+            "<li>{}.</li>",
+            escaped(&super::markup::sentence(&rates.join(", ")))
+        );
         let launches = &window.launches;
         if launches.launches > 0 {
             let _ = writeln!(
@@ -64,7 +88,12 @@ pub(super) fn kernel_tables(contents: &Contents<'_>) -> Vec<Table> {
     if devices.is_empty() {
         return Vec::new();
     }
-    let tables = [kernels(devices), streams(devices), copies(devices), rates(devices)];
+    let tables = [
+        kernels(devices),
+        streams(devices),
+        copies(devices),
+        rates(devices),
+    ];
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
     tables.map(Table::without_empty_columns).collect()
 }
@@ -97,9 +126,21 @@ fn kernels(devices: &[DeviceUse]) -> Table {
             column("Share", Kind::Share, "The part of the time of all kernels."),
             column("Calls", Kind::Count, ""),
             column("Mean", Kind::Time, ""),
-            column("Tensor cores", Kind::Text, "Whether they use tensor cores, by their name."),
-            column("Occupancy", Kind::Share, "The estimated occupancy, weighted by duration."),
-            column("Blocks per SM", Kind::Amount, "The mean, weighted by duration."),
+            column(
+                "Tensor cores",
+                Kind::Text,
+                "Whether they use tensor cores, by their name.",
+            ),
+            column(
+                "Occupancy",
+                Kind::Share,
+                "The estimated occupancy, weighted by duration.",
+            ),
+            column(
+                "Blocks per SM",
+                Kind::Amount,
+                "The mean, weighted by duration.",
+            ),
         ],
         rows: rows.collect(),
         sorted_by: Some(2),
@@ -116,8 +157,12 @@ fn streams(devices: &[DeviceUse]) -> Table {
                 Cell::time(stream.gaps.cpu_wait),
                 Cell::time(stream.gaps.kernel_wait),
                 Cell::time(stream.gaps.other),
-                stream.queue.map_or(Cell::Empty, |queue| Cell::count(queue.max)),
-                stream.queue.map_or(Cell::Empty, |queue| Cell::Number(queue.mean)),
+                stream
+                    .queue
+                    .map_or(Cell::Empty, |queue| Cell::count(queue.max)),
+                stream
+                    .queue
+                    .map_or(Cell::Empty, |queue| Cell::Number(queue.mean)),
             ]
         })
     });
@@ -128,8 +173,16 @@ fn streams(devices: &[DeviceUse]) -> Table {
             column("Stream", Kind::Name, ""),
             column("Work", Kind::Time, "The sum of the durations of its work."),
             column("Works", Kind::Count, ""),
-            column("CPU wait", Kind::Time, "Gaps because the next work was launched too late."),
-            column("Kernel wait", Kind::Time, "Gaps before work that was in the queue."),
+            column(
+                "CPU wait",
+                Kind::Time,
+                "Gaps because the next work was launched too late.",
+            ),
+            column(
+                "Kernel wait",
+                Kind::Time,
+                "Gaps before work that was in the queue.",
+            ),
             column("Other gaps", Kind::Time, ""),
             column("Longest queue", Kind::Count, ""),
             column("Mean queue", Kind::Amount, ""),
@@ -146,7 +199,8 @@ fn copies(devices: &[DeviceUse]) -> Table {
                 Cell::text(format!("{} {}", device.device, copy.direction.name())),
                 Cell::time(copy.time),
                 Cell::count(copy.copies),
-                copy.bytes.map_or(Cell::Empty, |bytes| Cell::bytes(bytes as i64)),
+                copy.bytes
+                    .map_or(Cell::Empty, |bytes| Cell::bytes(bytes as i64)),
             ]
         })
     });
@@ -168,7 +222,8 @@ fn rates(devices: &[DeviceUse]) -> Table {
     let rows = devices.iter().flat_map(|device| {
         device.operators.iter().map(move |one| {
             let rate = |rate: &Option<mindprof_answers::Rate>| {
-                rate.as_ref().map_or(Cell::Empty, |rate| Cell::Number(rate.per_s))
+                rate.as_ref()
+                    .map_or(Cell::Empty, |rate| Cell::Number(rate.per_s))
             };
             let limit = |rate: &Option<mindprof_answers::Rate>| {
                 let share = rate.as_ref().and_then(|rate| rate.share);
@@ -195,9 +250,17 @@ fn rates(devices: &[DeviceUse]) -> Table {
             column("Kernel time", Kind::Time, ""),
             column("Calls", Kind::Count, ""),
             column("FLOP/s", Kind::Amount, ""),
-            column("of the limit", Kind::Share, "The part of what the device can do."),
+            column(
+                "of the limit",
+                Kind::Share,
+                "The part of what the device can do.",
+            ),
             column("Bytes/s", Kind::Amount, ""),
-            column("of the bandwidth", Kind::Share, "The part of what the device can do."),
+            column(
+                "of the bandwidth",
+                Kind::Share,
+                "The part of what the device can do.",
+            ),
         ],
         rows: rows.collect(),
         sorted_by: Some(2),

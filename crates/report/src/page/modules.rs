@@ -2,7 +2,7 @@
 //!
 //! The modules in `crates/report/page` are plain ES modules, which node tests and type checkers
 //! read as they are. A page has no files to import, so that joining takes the import lines and the
-//! word `export` out, and puts all modules into one scope.
+//! word `export` out, with the comments, and puts all modules into one scope.
 
 use std::fmt::Write as _;
 
@@ -35,8 +35,8 @@ pub(super) const REPORT: &[Module] = &modules![
     "tables.js",
     "canvas.js",
     "timeline.js",
-    "flame_pane.js",
     "events_table.js",
+    "flame_pane.js",
     "step_pane.js",
     "operators_pane.js",
     "detail_pane.js",
@@ -67,13 +67,24 @@ pub(super) fn joined(modules: &[Module]) -> String {
     let mut script = String::from("\"use strict\";\n(() => {\n");
     for (name, text) in modules {
         let _ = writeln!(script, "// {name}");
-        for line in text.lines().filter(|line| !line.starts_with("import ")) {
+        for line in text.lines().filter(|line| is_code(line)) {
             script.push_str(line.strip_prefix("export ").unwrap_or(line));
             script.push('\n');
         }
     }
     script.push_str("})();");
     script
+}
+
+/// Returns whether a line is neither an import nor a comment. Types are in comments of their own
+/// lines, where they begin with one of these marks.
+fn is_code(line: &str) -> bool {
+    let comments = ["//", "/**", "* ", "*/"];
+    let text = line.trim_start();
+    !text.is_empty()
+        && text != "*"
+        && !line.starts_with("import ")
+        && (!comments.iter().any(|mark| text.starts_with(mark)) || text.starts_with("/** @type"))
 }
 
 #[cfg(test)]

@@ -27,7 +27,13 @@ pub(super) fn operator_tables(contents: &Contents<'_>) -> Vec<Table> {
             input_shapes: true,
             ..by_name
         };
-        tables.push(rows_table(analysis, work, by_shape, None, "operators-shape"));
+        tables.push(rows_table(
+            analysis,
+            work,
+            by_shape,
+            None,
+            "operators-shape",
+        ));
     }
     if profile.events().len() > LABELLED_EVENTS {
         return tables;
@@ -35,8 +41,16 @@ pub(super) fn operator_tables(contents: &Contents<'_>) -> Vec<Table> {
     let has_stacks = contents.explanation.functions.has_stacks;
     let labels = [
         (Label::Line, "operators-line", has_stacks),
-        (Label::Module, "operators-module", !contents.modules.modules.is_empty()),
-        (Label::Dtype, "operators-dtype", !profile.inputs().is_empty()),
+        (
+            Label::Module,
+            "operators-module",
+            !contents.modules.modules.is_empty(),
+        ),
+        (
+            Label::Dtype,
+            "operators-dtype",
+            !profile.inputs().is_empty(),
+        ),
     ];
     for (label, id, _) in labels.into_iter().filter(|(.., is_known)| *is_known) {
         let view = label.view(analysis, &contents.own);
@@ -94,7 +108,9 @@ fn rows_table(
         (None, false) if group_by.python_functions => "Python functions".into(),
         (None, false) => "Operators and kernels".into(),
     };
-    let cells = shown.into_iter().map(|row| cells(row, group_by, label, totals));
+    let cells = shown
+        .into_iter()
+        .map(|row| cells(row, group_by, label, totals));
     let cells: Vec<Vec<Cell>> = cells.collect();
     let sorted_by = columns.iter().position(|column| match sort {
         Metric::SelfDeviceTimeTotal => column.title == "Self device",
@@ -119,19 +135,63 @@ fn columns(group_by: GroupBy, label: Option<Label>) -> Vec<Column> {
         columns.push(column("Input shapes", Kind::Text, ""));
     }
     columns.extend([
-        column("Self CPU", Kind::Time, "CPU time without that of the operators inside."),
-        column("Self CPU %", Kind::Share, "The part of the self CPU time of all rows."),
-        column("CPU total", Kind::Time, "CPU time with that of the operators inside."),
-        column("Self device", Kind::Time, "The time of the kernels that it launched itself."),
-        column("Self device %", Kind::Share, "The part of the device time of all kernels."),
-        column("Device total", Kind::Time, "The time of all kernels launched inside of it."),
+        column(
+            "Self CPU",
+            Kind::Time,
+            "CPU time without that of the operators inside.",
+        ),
+        column(
+            "Self CPU %",
+            Kind::Share,
+            "The part of the self CPU time of all rows.",
+        ),
+        column(
+            "CPU total",
+            Kind::Time,
+            "CPU time with that of the operators inside.",
+        ),
+        column(
+            "Self device",
+            Kind::Time,
+            "The time of the kernels that it launched itself.",
+        ),
+        column(
+            "Self device %",
+            Kind::Share,
+            "The part of the device time of all kernels.",
+        ),
+        column(
+            "Device total",
+            Kind::Time,
+            "The time of all kernels launched inside of it.",
+        ),
         column("Calls", Kind::Count, ""),
         column("CPU mean", Kind::Time, "CPU total by calls."),
-        column("p50", Kind::Time, "Half of the calls take at most this long."),
-        column("p99", Kind::Time, "99 % of the calls take at most this long."),
-        column("Self CPU memory", Kind::Bytes, "Allocated minus freed, without operators inside."),
-        column("Self device memory", Kind::Bytes, "Allocated minus freed, without operators inside."),
-        column("FLOPs", Kind::Amount, "Floating-point operations, as far as there are formulas."),
+        column(
+            "p50",
+            Kind::Time,
+            "Half of the calls take at most this long.",
+        ),
+        column(
+            "p99",
+            Kind::Time,
+            "99 % of the calls take at most this long.",
+        ),
+        column(
+            "Self CPU memory",
+            Kind::Bytes,
+            "Allocated minus freed, without operators inside.",
+        ),
+        column(
+            "Self device memory",
+            Kind::Bytes,
+            "Allocated minus freed, without operators inside.",
+        ),
+        column(
+            "FLOPs",
+            Kind::Amount,
+            "Floating-point operations, as far as there are formulas.",
+        ),
     ]);
     columns
 }
@@ -150,10 +210,16 @@ fn cells(
             Cell::Empty
         }
     };
-    let kind = if row.is_device_work { "kernel" } else { "operator" };
+    let kind = if row.is_device_work {
+        "kernel"
+    } else {
+        "operator"
+    };
     let mut cells = vec![Cell::detail(kind, &row.name)];
     if label.is_some() {
-        cells.push(Cell::text(row.stack.first().map_or("", |frame| frame.as_ref())));
+        cells.push(Cell::text(
+            row.stack.first().map_or("", |frame| frame.as_ref()),
+        ));
     }
     if group_by.input_shapes {
         cells.push(Cell::text(row.shapes.as_deref().unwrap_or("")));
@@ -172,8 +238,10 @@ fn cells(
         time(Metric::DeviceTimeTotal),
         Cell::Number(row.float(Metric::Count)),
         time(Metric::CpuTime),
-        row.percentiles.map_or(Cell::Empty, |one| Cell::time(one.p50)),
-        row.percentiles.map_or(Cell::Empty, |one| Cell::time(one.p99)),
+        row.percentiles
+            .map_or(Cell::Empty, |one| Cell::time(one.p50)),
+        row.percentiles
+            .map_or(Cell::Empty, |one| Cell::time(one.p99)),
         Cell::Number(row.float(Metric::SelfCpuMemoryUsage)),
         Cell::Number(row.float(Metric::SelfDeviceMemoryUsage)),
         Cell::Number(row.float(Metric::Flops)),

@@ -23,7 +23,11 @@ const FUNCTIONS: usize = 8;
 /// Returns the overview as HTML.
 pub(super) fn overview(contents: &Contents<'_>) -> String {
     let mut html = format!("<h1 class=\"verdict\">{}</h1>\n", verdict(contents));
-    let _ = writeln!(html, "<p class=\"lead\">{}</p>", escaped(&summary(contents)));
+    let _ = writeln!(
+        html,
+        "<p class=\"lead\">{}</p>",
+        escaped(&summary(contents))
+    );
     html.push_str(&tiles(contents));
     html.push_str(&steps_chart(contents));
     html.push_str("<h2>What is slow, and what mending it saves</h2>\n");
@@ -32,7 +36,9 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
     if !functions.rows.is_empty() {
         html.push_str("<h2>Your functions</h2>\n");
         html.push_str(&functions.html());
-        html.push_str("<p class=\"quiet\"><a href=\"#code\">All functions, lines and modules</a></p>\n");
+        html.push_str(
+            "<p class=\"quiet\"><a href=\"#code\">All functions, lines and modules</a></p>\n",
+        );
     }
     html.push_str(&completeness(contents));
     html
@@ -44,7 +50,11 @@ fn verdict(contents: &Contents<'_>) -> String {
     if contents.explanation.events == 0 {
         return "Nothing was recorded".into();
     }
-    if let Some(finding) = advice.findings.first().filter(|finding| finding.share > 0.0) {
+    if let Some(finding) = advice
+        .findings
+        .first()
+        .filter(|finding| finding.share > 0.0)
+    {
         return finding_verdict(finding, advice.overhead.unrecorded);
     }
     match advice.steps {
@@ -85,7 +95,13 @@ fn summary(contents: &Contents<'_>) -> String {
     if contents.path.steps > 0 {
         let _ = write!(text, "{}.", sentence(bound(contents)));
     }
-    text.trim_end().into()
+    // A number stays with its unit.
+    let units = [" %", " us", " ms", " s ", " s,"];
+    units
+        .iter()
+        .fold(text.trim_end().into(), |text: String, unit| {
+            text.replace(unit, &unit.replacen(' ', "\u{a0}", 1))
+        })
 }
 
 /// Returns the key numbers.
@@ -93,11 +109,16 @@ fn tiles(contents: &Contents<'_>) -> String {
     let explanation = &contents.explanation;
     let steps = &explanation.steps;
     let mut tiles: Vec<(String, String, String)> = Vec::new();
-    let mut push = |value: String, name: &str, about: String| tiles.push((value, name.into(), about));
+    let mut push =
+        |value: String, name: &str, about: String| tiles.push((value, name.into(), about));
     if steps.steps.is_empty() {
         push(short_time(explanation.span), "recorded", String::new());
     } else {
-        let about = format!("p90 {}, longest {}", short_time(steps.p90), short_time(steps.max));
+        let about = format!(
+            "p90 {}, longest {}",
+            short_time(steps.p90),
+            short_time(steps.max)
+        );
         push(short_time(steps.p50), "median step", about);
     }
     if contents.path.steps > 0 {
@@ -131,7 +152,11 @@ fn tiles(contents: &Contents<'_>) -> String {
     }
     let overhead = explanation.advice.overhead.share();
     if overhead >= 0.005 {
-        push(share_text(overhead), "the profiler's own cost", "estimated, and left out of prices".into());
+        push(
+            share_text(overhead),
+            "the profiler's own cost",
+            "estimated, and left out of prices".into(),
+        );
     }
     let mut html = String::from("<ul class=\"tiles\">\n");
     for (value, name, about) in tiles {
@@ -154,12 +179,21 @@ fn completeness(contents: &Contents<'_>) -> String {
         lost => format!("{} lost: numbers may be too small", counted(lost, "event")),
     }];
     if let Some((kept, of)) = explanation.cut {
-        facts.push(format!("This is a part of a recording: {kept} of {of} events"));
+        facts.push(format!(
+            "This is a part of a recording: {kept} of {of} events"
+        ));
     }
     if explanation.steps.steps.is_empty() {
-        facts.push("No complete steps: record with prof.step(), and shares are those of a step".into());
+        facts.push(
+            "No complete steps: record with prof.step(), and shares are those of a step".into(),
+        );
     }
-    let mut missing: Vec<&str> = explanation.advice.unknown.iter().map(|one| one.missing).collect();
+    let mut missing: Vec<&str> = explanation
+        .advice
+        .unknown
+        .iter()
+        .map(|one| one.missing)
+        .collect();
     missing.sort_unstable();
     missing.dedup();
     let class = if explanation.lost == 0 { "good" } else { "bad" };
@@ -178,7 +212,9 @@ fn completeness(contents: &Contents<'_>) -> String {
         html.push_str("<details><summary>Rules that cannot tell</summary>\n<ul class=\"facts\">\n");
         for missing in missing {
             let rules = explanation.advice.unknown.iter();
-            let rules = rules.filter(|one| one.missing == missing).map(|one| one.rule);
+            let rules = rules
+                .filter(|one| one.missing == missing)
+                .map(|one| one.rule);
             let rules: Vec<&str> = rules.collect();
             let _ = writeln!(
                 html,

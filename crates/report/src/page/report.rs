@@ -1,5 +1,6 @@
 //! Puts a report together: draws the conclusions, and writes its panes and its data.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 
@@ -60,7 +61,9 @@ pub fn write_report(
 ) -> Result<()> {
     let contents = Contents::build(analysis, &options.mine);
     let drawn = DrawnEvents::build(analysis);
-    let comparison = options.compare.map(|other| Comparison::build(other.analysis, other.name, &contents));
+    let comparison = options
+        .compare
+        .map(|other| Comparison::build(other.analysis, other.name, &contents));
     let operators = operator_tables(&contents);
     let code = code_tables(&contents);
     let kernels = kernel_tables(&contents);
@@ -68,17 +71,29 @@ pub fn write_report(
     let mut panes = vec![
         pane("overview", "Overview", overview(&contents)),
         pane("step", "Timeline", step_pane(&contents)),
-        pane("operators", "Operators", grouped("operators", "Operators", GROUPS, &operators)),
+        pane(
+            "operators",
+            "Operators",
+            grouped("Operators", GROUPS, &operators),
+        ),
         pane("flames", "Flame graph", FLAMES.into()),
     ];
     if !code.is_empty() {
-        panes.push(pane("code", "Code", listed("Your code and the modules of the model", &code)));
+        panes.push(pane(
+            "code",
+            "Code",
+            listed("Your code and the modules of the model", &code),
+        ));
     }
     if !memory.is_empty() {
         panes.push(pane("memory", "Memory", memory));
     }
     if !kernels.is_empty() {
-        let html = format!("<h1>Devices</h1>\n{}{}", device_facts(&contents), tables_html(&kernels));
+        let html = format!(
+            "<h1>Devices</h1>\n{}{}",
+            device_facts(&contents),
+            tables_html(&kernels)
+        );
         panes.push(pane("kernels", "Devices", html));
     }
     if let Some(comparison) = &comparison {
@@ -93,7 +108,11 @@ pub fn write_report(
     tables.extend(code);
     tables.extend(kernels);
     tables.extend(comparison.iter().map(Comparison::table));
-    tables.push(super::code::functions_table(&contents, "top-functions", Some(8)));
+    tables.push(super::code::functions_table(
+        &contents,
+        "top-functions",
+        Some(8),
+    ));
     tables.extend(super::critical::path_tables(&contents));
     tables.extend(super::about::about_tables(&contents));
     if !contents.steps().is_empty() {
@@ -125,13 +144,21 @@ pub fn write_report_file(
     write_file(path, |out| write_report(analysis, options, out))
 }
 
-/// Returns the overview of a report as HTML without scripts, for notebooks.
-pub fn overview_html(analysis: &Analysis) -> String {
+/// Returns the overview of a report as a frame for notebooks: a page of its own, without scripts,
+/// so that its style stays inside.
+pub fn overview_frame(analysis: &Analysis) -> String {
     let contents = Contents::build(analysis, &[]);
-    let style = super::modules::STYLE;
-    format!(
-        "<div class=\"mindprof\"><style>{style}</style>\n<div class=\"notebook\">{}</div></div>",
+    let page = format!(
+        "<!doctype html><meta charset=\"utf-8\"><meta name=\"color-scheme\" content=\"light dark\">\
+         <style>{}\n.notebook a {{ color: inherit; pointer-events: none; }}</style>\
+         <main class=\"notebook\">{}</main>",
+        super::modules::STYLE,
         overview(&contents)
+    );
+    format!(
+        "<iframe sandbox title=\"Overview of the profile\" width=\"100%\" height=\"620\" \
+         frameborder=\"0\" srcdoc=\"{}\"></iframe>",
+        super::markup::escaped_lines(&page)
     )
 }
 
@@ -168,25 +195,29 @@ const GROUPS: [(&str, &str); 5] = [
 ];
 
 /// Returns tables of which scripts show one at a time, with a choice above them.
-fn grouped(id: &str, title: &str, groups: [(&str, &str); 5], tables: &[Table]) -> String {
+fn grouped(title: &str, groups: [(&str, &str); 5], tables: &[Table]) -> String {
     let mut html = format!(
         "<h1>{title}</h1>\n<div class=\"tools scripted\" role=\"group\" aria-label=\"Group by\" hidden>\n\
          <span>Group by</span>\n"
     );
     for (table, name) in groups {
         if tables.iter().any(|known| known.id == table) {
-            html.push_str(&format!(
-                "<button type=\"button\" class=\"choice\" data-group=\"{id}\" data-shows=\"{table}\">{name}</button>\n"
-            ));
+            let _ = writeln!(
+                html,
+                "<button type=\"button\" data-shows=\"{table}\">{name}</button>"
+            );
         }
     }
-    html.push_str("<span class=\"gap\"></span><span id=\"operators-range\" class=\"quiet\"></span>\n</div>\n");
+    html.push_str(
+        "<span class=\"gap\"></span><span id=\"operators-range\" class=\"quiet\"></span>\n</div>\n",
+    );
     for table in tables {
-        html.push_str(&format!(
-            "<div class=\"group\" data-group=\"{id}\" data-member=\"{}\">{}</div>\n",
+        let _ = writeln!(
+            html,
+            "<div data-member=\"{}\">{}</div>",
             table.id,
             table.html()
-        ));
+        );
     }
     html
 }
@@ -211,4 +242,5 @@ const FLAMES: &str = "\
 ";
 
 /// The detail of one thing, which scripts fill in.
-const DETAIL: &str = "<div id=\"detail-body\"></div>\n<p class=\"scriptless\">Details need scripts.</p>\n";
+const DETAIL: &str =
+    "<div id=\"detail-body\"></div>\n<p class=\"scriptless\">Details need scripts.</p>\n";

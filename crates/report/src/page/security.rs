@@ -3,13 +3,13 @@
 
 use super::base64::base64;
 
-/// Returns the policy of a page with this style and script.
-pub(super) fn policy(style: &str, script: &str) -> String {
+/// Returns the policy of a page with this style and these scripts.
+pub(super) fn policy(style: &str, scripts: [&str; 2]) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", base64(&sha256(text.as_bytes())));
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data: blob:; \
-         base-uri 'none'; form-action 'none'",
-        base64(&sha256(script.as_bytes())),
-        base64(&sha256(style.as_bytes()))
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        scripts.map(hash).join(" "),
+        hash(style)
     )
 }
 
@@ -58,18 +58,19 @@ fn compress(state: &mut [u32; 8], block: &[u8], constants: &[u32; 64]) {
         let sum = words[index - 16].wrapping_add(small);
         words[index] = sum.wrapping_add(words[index - 7]).wrapping_add(large);
     }
-    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = *state;
+    let mut at = *state;
     for (word, constant) in words.iter().zip(constants) {
-        let rotated = e.rotate_right(6) ^ e.rotate_right(11) ^ e.rotate_right(25);
-        let choice = (e & f) ^ (!e & g);
-        let first = h.wrapping_add(rotated).wrapping_add(choice);
+        let rotated = at[4].rotate_right(6) ^ at[4].rotate_right(11) ^ at[4].rotate_right(25);
+        let choice = (at[4] & at[5]) ^ (!at[4] & at[6]);
+        let first = at[7].wrapping_add(rotated).wrapping_add(choice);
         let first = first.wrapping_add(*constant).wrapping_add(*word);
-        let rotated = a.rotate_right(2) ^ a.rotate_right(13) ^ a.rotate_right(22);
-        let second = rotated.wrapping_add((a & b) ^ (a & c) ^ (b & c));
-        (h, g, f, e) = (g, f, e, d.wrapping_add(first));
-        (d, c, b, a) = (c, b, a, first.wrapping_add(second));
+        let rotated = at[0].rotate_right(2) ^ at[0].rotate_right(13) ^ at[0].rotate_right(22);
+        let majority = (at[0] & at[1]) ^ (at[0] & at[2]) ^ (at[1] & at[2]);
+        at.rotate_right(1);
+        at[4] = at[4].wrapping_add(first);
+        at[0] = first.wrapping_add(rotated.wrapping_add(majority));
     }
-    for (word, new) in state.iter_mut().zip([a, b, c, d, e, f, g, h]) {
+    for (word, new) in state.iter_mut().zip(at) {
         *word = word.wrapping_add(new);
     }
 }

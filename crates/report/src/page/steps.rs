@@ -13,10 +13,13 @@ use crate::steps::{short_time, slow_text};
 /// The largest number of bars. If there are more steps, the table has the others.
 const MOST_BARS: usize = 400;
 
+/// The number of bars that there is room for at least, so that few of them are not too wide.
+const LEAST_BARS: usize = 10;
+
 /// The height of the chart, in units of its own.
 const HEIGHT: f64 = 160.0;
 
-/// The width of a bar and of the gap after it, and the greatest width of all.
+/// The width of a bar and of the gap after it.
 const BAR: f64 = 40.0;
 const GAP: f64 = 8.0;
 
@@ -30,7 +33,7 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
     let shown = &steps[..steps.len().min(MOST_BARS)];
     let longest = shown.iter().map(|time| time.step.duration.0).max();
     let longest = longest.unwrap_or(1).max(1);
-    let width = shown.len() as f64 * (BAR + GAP);
+    let width = shown.len().max(LEAST_BARS) as f64 * (BAR + GAP);
     let mut html = format!(
         "<h2>Steps</h2>\n<figure class=\"steps\">\n<div class=\"axis\"><span>{}</span><span>0</span></div>\n\
          <svg viewBox=\"0 0 {width} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" class=\"{}\" \
@@ -40,14 +43,23 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
     );
     let median = HEIGHT * (1.0 - times.p50.0 as f64 / longest as f64);
     for (index, time) in shown.iter().enumerate() {
-        push_bar(&mut html, time, index as f64 * (BAR + GAP) + GAP / 2.0, longest);
+        push_bar(
+            &mut html,
+            time,
+            index as f64 * (BAR + GAP) + GAP / 2.0,
+            longest,
+        );
     }
     let _ = writeln!(
         html,
         "<line class=\"median\" x1=\"0\" x2=\"{width}\" y1=\"{median:.1}\" y2=\"{median:.1}\"/>\n</svg>"
     );
     html.push_str(&labels(shown));
-    let _ = writeln!(html, "<figcaption>{}</figcaption>\n</figure>", legend(contents));
+    let _ = writeln!(
+        html,
+        "<figcaption>{}</figcaption>\n</figure>",
+        legend(contents)
+    );
     if steps.len() > MOST_BARS {
         let _ = writeln!(
             html,
@@ -91,9 +103,15 @@ fn push_bar(html: &mut String, time: &StepTime, x: f64, longest: u64) {
 /// Returns the numbers below the bars, as many as there is room for.
 fn labels(steps: &[StepTime]) -> String {
     let every = steps.len().div_ceil(20).max(1);
-    let mut html = format!("<div class=\"labels {}\" aria-hidden=\"true\">", bars_class(steps.len()));
+    let mut html = format!(
+        "<div class=\"labels {}\" aria-hidden=\"true\">",
+        bars_class(steps.len())
+    );
     for chunk in steps.chunks(every) {
         let _ = write!(html, "<span>{}</span>", chunk[0].step.number);
+    }
+    for _ in steps.len()..LEAST_BARS {
+        html.push_str("<span></span>");
     }
     html + "</div>\n"
 }
@@ -163,7 +181,8 @@ pub(super) fn steps_table(contents: &Contents<'_>) -> Table {
         column("Begins", Kind::Time, "The time since the recording began."),
     ];
     let heads = classes.iter();
-    columns.extend(heads.map(|&class| column(class_title(class, times.has_python), Kind::Time, "")));
+    columns
+        .extend(heads.map(|&class| column(class_title(class, times.has_python), Kind::Time, "")));
     columns.push(column("", Kind::Text, ""));
     let rows = times.steps.iter().map(|time| {
         let number = time.step.number;
@@ -172,7 +191,11 @@ pub(super) fn steps_table(contents: &Contents<'_>) -> Table {
             Cell::time(time.step.duration),
             Cell::time(time.step.start),
         ];
-        row.extend(classes.iter().map(|&class| Cell::time(time.split.time(class))));
+        row.extend(
+            classes
+                .iter()
+                .map(|&class| Cell::time(time.split.time(class))),
+        );
         row.push(Cell::text(if time.is_slow { "slow" } else { "" }));
         row
     });

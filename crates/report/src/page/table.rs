@@ -10,7 +10,7 @@ use crate::number::memory_text;
 use crate::steps::short_time;
 
 /// The largest number of rows that are written as HTML. The scripts show the others too.
-const WRITTEN_ROWS: usize = 100;
+const WRITTEN_ROWS: usize = 50;
 
 /// The meaning of a column, which decides its alignment and how numbers are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +166,9 @@ impl Table {
                 for row in &mut self.rows {
                     row.remove(index);
                 }
-                self.sorted_by = self.sorted_by.map(|sorted| sorted - usize::from(sorted > index));
+                self.sorted_by = self
+                    .sorted_by
+                    .map(|sorted| sorted - usize::from(sorted > index));
             }
         }
         self
@@ -181,7 +183,11 @@ impl Table {
             escaped(caption)
         );
         for (index, column) in self.columns.iter().enumerate() {
-            let class = if column.kind.is_text() { " class=\"text\"" } else { "" };
+            let class = if column.kind.is_text() {
+                " class=\"text\""
+            } else {
+                ""
+            };
             let sort = if self.sorted_by == Some(index) {
                 " aria-sort=\"descending\""
             } else {
@@ -206,7 +212,12 @@ impl Table {
                     Kind::Name => write!(html, "<th scope=\"row\" class=\"text\">{text}</th>"),
                     Kind::Text => write!(html, "<td class=\"text\">{text}</td>"),
                     Kind::Time | Kind::Bytes | Kind::Count | Kind::Share | Kind::Amount => {
-                        write!(html, "<td>{text}</td>")
+                        let class = if *cell == Cell::Number(0.0) {
+                            " class=\"zero\""
+                        } else {
+                            ""
+                        };
+                        write!(html, "<td{class}>{text}</td>")
                     }
                 };
             }
@@ -248,6 +259,7 @@ impl Table {
 /// Returns a number of a column as text. `numbers.js` has the same rules.
 pub(super) fn number_text(number: f64, kind: Kind) -> String {
     match kind {
+        _ if number == 0.0 => "0".into(),
         Kind::Time if number < 0.0 => format!("\u{2212}{}", short_time(Nanos(-number as u64))),
         Kind::Time => short_time(Nanos(number as u64)),
         Kind::Bytes => memory_text(number as i64),
@@ -300,7 +312,11 @@ mod tests {
         let table = table.without_empty_columns();
         assert_eq!(table.columns.len(), 2);
         let html = table.html();
-        assert!(html.contains("<a href=\"#detail?kind=operator&amp;name=%3Cb%3E%26\">&lt;b&gt;&amp;</a>"));
+        assert!(
+            html.contains(
+                "<a href=\"#detail?kind=operator&amp;name=%3Cb%3E%26\">&lt;b&gt;&amp;</a>"
+            )
+        );
         assert!(html.contains("<td>1.50 us</td>"), "{html}");
         assert!(html.contains("title=\"without &lt;children&gt;\""));
         assert_eq!(table.json()["rows"][0][1], 1500.0);

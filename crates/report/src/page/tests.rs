@@ -1,0 +1,304 @@
+//! Tests of whole reports: what they hold, and what they must not hold.
+
+use std::io::Read as _;
+
+use mindprof_analyze::{Analysis, Metric};
+use mindprof_answers::{SourceFile, Work};
+use mindprof_model::{
+    Category, DeviceKind, Event, Nanos, Part, StackId, StringTable, Thread, Timeline,
+};
+
+use super::*;
+
+fn report(analysis: &Analysis) -> String {
+    report_with(analysis, &ReportOptions::default())
+}
+
+fn report_with(analysis: &Analysis, options: &ReportOptions<'_>) -> String {
+    let mut bytes = Vec::new();
+    write_report(analysis, options, &mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Three steps of an operator with another one inside, called by a function of the user's.
+fn steps() -> Analysis {
+    Analysis::build(Timeline::draw(|time| {
+        for number in 0..3 {
+            time.annotation(&format!("ProfilerStep#{number}"), |time| {
+                time.event(Category::PythonFunction, "train.py(7): step", |time| {
+                    time.event(Category::Operator, "aten::linear", |time| {
+                        time.op("aten::addmm", 300_000);
+                        time.idle(50_000);
+                    });
+                    time.op("aten::relu", 20_000);
+                });
+            });
+        }
+    }))
+}
+
+/// An operator with a stack of one frame.
+fn called_from(frame: &str) -> Analysis {
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let name = part.strings.intern("aten::mm");
+    let mut event = Event::new(Category::Operator, name, thread, Nanos(0), Nanos(500));
+    let frame = part.strings.intern(frame);
+    event.stack = part.stacks.push(StackId::NONE, frame);
+    part.add_event(event);
+    Analysis::build(part.into_profile().unwrap())
+}
+
+/// Returns the document of the data block and the bytes of its columns.
+fn unpacked(page: &str) -> (serde_json::Value, Vec<u8>) {
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let (data, _) = rest.split_once("</script>").unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let packed = from_base64(data["packed"].as_str().unwrap());
+    let mut plain = Vec::new();
+    flate2::read::MultiGzDecoder::new(&packed[..])
+        .read_to_end(&mut plain)
+        .unwrap();
+    let length = u32::from_le_bytes(plain[..4].try_into().unwrap()) as usize;
+    let document = serde_json::from_slice(&plain[4..4 + length]).unwrap();
+    (document, plain[4 + length..].to_vec())
+}
+
+fn from_base64(text: &str) -> Vec<u8> {
+    let value = |letter: u8| match letter {
+        b'A'..=b'Z' => letter - b'A',
+        b'a'..=b'z' => letter - b'a' + 26,
+        b'0'..=b'9' => letter - b'0' + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let letters: Vec<u8> = text.trim_end_matches('=').bytes().map(value).collect();
+    let groups = letters.chunks(4);
+    let bytes = groups.flat_map(|group| {
+        let bits = group
+            .iter()
+            .fold(0_u32, |bits, letter| bits << 6 | u32::from(*letter));
+        let bits = bits << (6 * (4 - group.len()));
+        bits.to_be_bytes()[1..group.len()].to_vec()
+    });
+    bytes.collect()
+}
+
+/// Returns a column as `columns.js` reads it.
+fn column(page: &str, name: &str) -> Vec<u64> {
+    let (document, bytes) = unpacked(page);
+    let places = document["columns"].as_array().unwrap();
+    let place = places.iter().find(|place| place["name"] == name).unwrap();
+    let number = |key: &str| place[key].as_u64().unwrap() as usize;
+    let (offset, count, width) = (number("offset"), number("count"), number("width"));
+    let limit = 1_u64 << (8 * width);
+    let mut sum = 0;
+    let values = (0..count).map(|index| {
+        let planes = 0..width;
+        let value =
+            planes.map(|plane| u64::from(bytes[offset + plane * count + index]) << (8 * plane));
+        let value: u64 = value.sum();
+        if place["is_difference"] == false {
+            return value;
+        }
+        sum = (sum + value) % limit;
+        sum
+    });
+    values.collect()
+}
+
+#[test]
+fn a_report_is_whole_and_offline() {
+    let page = report(&steps());
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    for name in [
+        "policy",
+        "title",
+        "subtitle",
+        "early",
+        "navigation",
+        "panes",
+        "data",
+        "script",
+    ] {
+        assert!(!page.contains(&format!("{{{{{name}}}}}")), "{name} is left");
+    }
+    let page = page.replace("http://www.w3.org/2000/svg", "");
+    for link in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!page.contains(link), "the page has {link}");
+    }
+    for id in [
+        "overview",
+        "step",
+        "operators",
+        "flames",
+        "code",
+        "about",
+        "detail",
+    ] {
+        assert!(
+            page.contains(&format!("<section id=\"{id}\"")),
+            "no pane {id}"
+        );
+    }
+}
+
+#[test]
+fn columns_have_the_times_and_names_of_the_events() {
+    let analysis = steps();
+    let page = report(&analysis);
+    let (document, _) = unpacked(&page);
+    let profile = analysis.profile();
+    let starts: Vec<u64> = profile.events().iter().map(|event| event.start.0).collect();
+    assert_eq!(column(&page, "start"), starts);
+    let durations: Vec<u64> = profile
+        .events()
+        .iter()
+        .map(|event| event.duration.0)
+        .collect();
+    assert_eq!(column(&page, "duration"), durations);
+    let names = column(&page, "name");
+    for (name, event) in names.iter().zip(profile.events()) {
+        assert_eq!(document["strings"][*name as usize], profile.name(event));
+    }
+    assert_eq!(document["steps"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn the_table_of_operators_has_the_numbers_of_the_engine() {
+    let analysis = steps();
+    let (document, _) = unpacked(&report(&analysis));
+    let tables = document["tables"].as_array().unwrap();
+    let table = tables
+        .iter()
+        .find(|table| table["id"] == "operators")
+        .unwrap();
+    let work = Work::of(&analysis);
+    let rows = work.averages(&analysis, work.grouping(analysis.profile()));
+    let row = rows
+        .averages
+        .rows
+        .iter()
+        .find(|row| row.key == "aten::linear")
+        .unwrap();
+    let shown = table["rows"].as_array().unwrap().iter();
+    let shown = shown
+        .filter(|row| row[0][0] == "aten::linear")
+        .collect::<Vec<_>>();
+    assert_eq!(shown.len(), 1);
+    let micros = Metric::SelfCpuTimeTotal.of(&row.sums).float();
+    assert_eq!(shown[0][1], micros * 1000.0);
+    assert_eq!(row.sums.self_cpu_total, Nanos(150_000));
+}
+
+#[test]
+fn hostile_names_are_text_everywhere() {
+    let name = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\u{202e}\u{1f525}";
+    let analysis = Analysis::build(Timeline::draw(|time| {
+        time.annotation("ProfilerStep#0", |time| {
+            let call = format!("{name}.py(7): {name}");
+            time.event(Category::PythonFunction, &call, |time| {
+                time.op(name, 300_000)
+            });
+        });
+    }));
+    let page = report(&analysis);
+    assert_eq!(
+        page.matches("</script>").count(),
+        3,
+        "the page's own scripts"
+    );
+    assert!(!page.contains("<img") && !page.contains("<script>alert"));
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+    assert!(
+        !page.contains('\u{202e}'),
+        "the writing direction is not changed"
+    );
+}
+
+#[test]
+fn profiles_with_next_to_nothing_have_a_report() {
+    let empty = Analysis::build(Timeline::draw(|_| {}));
+    assert!(report(&empty).contains("Nothing was recorded"));
+    let one = Analysis::build(Timeline::draw(|time| time.op("aten::mm", 1)));
+    assert_eq!(column(&report(&one), "duration"), [1]);
+}
+
+#[test]
+fn source_lines_are_only_those_that_were_given() {
+    let analysis = called_from("train.py(7): step");
+    let (document, _) = unpacked(&report(&analysis));
+    assert_eq!(document["source"], serde_json::json!({}));
+    let lines = (1..=30).map(|number| format!("line {number}")).collect();
+    let options = ReportOptions {
+        sources: vec![SourceFile {
+            file: "train.py".into(),
+            functions: Vec::new(),
+            lines,
+        }],
+        ..ReportOptions::default()
+    };
+    let (document, _) = unpacked(&report_with(&analysis, &options));
+    let lines = document["source"]["train.py"].as_object().unwrap();
+    assert_eq!(lines["7"], "line 7");
+    assert!(!lines.contains_key("20"), "lines without cost stay out");
+}
+
+#[test]
+fn a_comparison_names_what_is_new() {
+    let before = Analysis::build(Timeline::draw(|time| time.op("aten::mm", 300)));
+    let after = Analysis::build(Timeline::draw(|time| {
+        time.op("aten::mm", 300);
+        time.op("aten::sort", 500);
+    }));
+    let options = ReportOptions {
+        compare: Some(Compared {
+            analysis: &before,
+            name: "before.json",
+        }),
+        ..ReportOptions::default()
+    };
+    let page = report_with(&after, &options);
+    assert!(page.contains("<h1>Compared with before.json</h1>"));
+    let (document, _) = unpacked(&page);
+    let tables = document["tables"].as_array().unwrap();
+    let table = tables
+        .iter()
+        .find(|table| table["id"] == "compare")
+        .unwrap();
+    assert_eq!(table["rows"][0][0][0], "aten::sort");
+    assert_eq!(table["rows"][0][2], 500.0);
+}
+
+#[test]
+fn the_policy_names_the_hashes_of_what_runs() {
+    let page = report(&steps());
+    let (_, rest) = page
+        .split_once("Content-Security-Policy\" content=\"")
+        .unwrap();
+    let (policy, _) = rest.split_once('"').unwrap();
+    assert!(policy.starts_with("default-src &#39;none&#39;"), "{policy}");
+    assert!(!policy.contains("unsafe"));
+    assert_eq!(policy.matches("sha256-").count(), 3);
+    assert!(
+        !page.contains(" style=\""),
+        "a style attribute would be refused"
+    );
+    assert!(
+        !page.contains(" onclick=\""),
+        "a listener attribute would be refused"
+    );
+}
+
+#[test]
+fn the_overview_for_notebooks_is_a_frame_without_scripts() {
+    let frame = overview_frame(&steps());
+    assert!(frame.starts_with("<iframe sandbox ") && frame.ends_with("</iframe>"));
+    assert_eq!(frame.matches('<').count(), 2, "the page inside is escaped");
+    assert!(!frame.contains("&lt;script"));
+}

@@ -1,0 +1,79 @@
+// Tests of intervals in lanes.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { firstFrom, fittedRange, hitLane, visitVisible } from "../../crates/report/page/lanes.js";
+import { levelPositions, nest, subtractInner } from "../../crates/report/page/nesting.js";
+import { rulerMarks } from "../../crates/report/page/marks.js";
+
+/** Returns disjoint intervals of a pseudo-random lane. */
+function randomLane(count, seed) {
+  let state = seed;
+  const next = (most) => { state = (state * 1103515245 + 12345) % 2147483648; return state % most; };
+  const start = [], duration = [];
+  let at = 0;
+  for (let i = 0; i < count; i += 1) { at += next(50); start.push(at); const long = next(40); duration.push(long); at += long; }
+  return { lane: start.map((_, index) => index), events: { start, duration } };
+}
+
+test("the first interval from a time on is the one that a scan finds", () => {
+  const { lane, events } = randomLane(500, 7);
+  for (let time = -10; time < 25000; time += 37) {
+    const scanned = events.start.findIndex((start) => start >= time);
+    assert.equal(firstFrom(lane, events, time), scanned < 0 ? lane.length : scanned);
+  }
+});
+
+test("drawing covers every pixel that an interval touches", () => {
+  const { lane, events } = randomLane(2000, 3);
+  const width = 300;
+  for (const range of [[0, 90000], [1000, 3000], [5000, 5100]]) {
+    const scale = width / (range[1] - range[0]);
+    const drawn = new Set();
+    let calls = 0;
+    visitVisible(lane, events, range, width, (_, x, wide) => {
+      calls += 1;
+      for (let pixel = Math.floor(x); pixel < x + wide; pixel += 1) drawn.add(pixel);
+    });
+    assert.ok(calls <= 2 * width + 2, `${calls} rectangles`);
+    lane.forEach((index) => {
+      const x = (events.start[index] - range[0]) * scale;
+      if (x >= 0 && x < width) assert.ok(drawn.has(Math.floor(x)), `pixel ${x} of ${range}`);
+    });
+  }
+});
+
+test("a hit finds the interval at a time, or the nearest within reach", () => {
+  const events = { start: [0, 100, 200], duration: [50, 0, 10] };
+  const lane = [0, 1, 2];
+  assert.equal(hitLane(lane, events, 25, 0), 0);
+  assert.equal(hitLane(lane, events, 75, 0), -1);
+  assert.equal(hitLane(lane, events, 98, 3), 1);
+  assert.equal(hitLane(lane, events, 212, 3), 2);
+});
+
+test("events nest by time, and calls that are left out leave no gap", () => {
+  // a |----------|   b   |---|   c |-| inside of b, d after a
+  const events = { start: [0, 10, 12, 100], duration: [50, 20, 5, 10] };
+  const nested = nest(events, 0, 4);
+  assert.deepEqual(Array.from(nested.depth), [0, 1, 2, 0]);
+  assert.deepEqual(Array.from(nested.parent), [-1, 0, 1, -1]);
+  assert.deepEqual(levelPositions(nested, 0).map((level) => Array.from(level)), [[0, 3], [1], [2]]);
+  const own = new Float64Array(4);
+  subtractInner(events, nested, 0, own);
+  assert.deepEqual(Array.from(own), [30, 15, 5, 10]);
+  const without = nest(events, 0, 4, (index) => index !== 1);
+  assert.deepEqual(levelPositions(without, 0).map((level) => Array.from(level)), [[0, 3], [2]]);
+});
+
+test("a range stays inside of the whole and keeps a least length", () => {
+  assert.deepEqual(fittedRange([-10, 20], [0, 100], 5), [0, 30]);
+  assert.deepEqual(fittedRange([90, 120], [0, 100], 5), [70, 100]);
+  assert.deepEqual(fittedRange([50, 50.5], [0, 100], 5), [47.75, 52.75]);
+  assert.deepEqual(fittedRange([0, 1000], [0, 100], 5), [0, 100]);
+});
+
+test("marks of a ruler are round and as many as there is room for", () => {
+  const { marks, step } = rulerMarks([13, 117], 10);
+  assert.equal(step, 20);
+  assert.deepEqual(marks, [20, 40, 60, 80, 100]);
+});

@@ -1,0 +1,75 @@
+// Tests of the profile behind a page, its sums, and the flame graph.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Profile } from "../../crates/report/page/profile.js";
+import { differences, eventsIn, histogram, percentile, sumByName } from "../../crates/report/page/sums.js";
+import { flameLayout, flameTree, inverted, sumByFrame } from "../../crates/report/page/tree.js";
+import { traceText } from "../../crates/report/page/trace_file.js";
+
+// step |-------------------------|  thread
+// mm      |-----|    add |---|
+// kernel       |-------|            stream, owned by mm
+function small() {
+  const columns = new Map(Object.entries({
+    start: [0, 10, 40, 20], duration: [100, 20, 10, 25], name: [1, 2, 3, 4], category: [1, 0, 0, 4],
+    owner_from: [1], owner_to: [3], own_at: [2], own: [9],
+  }).map(([name, values]) => [name, Uint32Array.from(values)]));
+  const tracks = [{ name: "main", is_stream: false, first: 0, count: 3 }, { name: "stream 7", is_stream: true, first: 3, count: 1 }];
+  const steps = [{ number: 5, start: 0, duration: 100, slow: false }];
+  return new Profile({ strings: ["", "step", "mm", "add", "kernel"], tracks, steps, events: 4, span: 100, memory: [] }, columns);
+}
+
+test("events have parents, own times and tracks", () => {
+  const profile = small();
+  assert.deepEqual(Array.from(profile.parent), [-1, 0, 0, -1]);
+  assert.deepEqual(Array.from(profile.own), [70, 20, 9, 25]);
+  assert.equal(profile.trackOf(3), 1);
+  assert.deepEqual(profile.arrowsOf(3).map(({ other, isFrom }) => [other, isFrom]), [[1, false]]);
+  assert.deepEqual(profile.arrowsOf(1).map(({ other, isFrom }) => [other, isFrom]), [[3, true]]);
+  assert.equal(profile.stepAt(99)?.number, 5);
+  assert.equal(profile.stepAt(100), null);
+});
+
+test("sums of a range have the events that begin in it", () => {
+  const profile = small();
+  const sums = sumByName(profile, [5, 30]);
+  assert.deepEqual(sums.map((sum) => [profile.strings[sum.name], sum.count, sum.own, sum.device]), [["mm", 1, 20, 25], ["kernel", 1, 0, 25]]);
+  assert.deepEqual(eventsIn(profile, profile.tracks[0], [10, 41]), [1, 3]);
+});
+
+test("differences of steps are signed and the largest comes first", () => {
+  const sum = (name, own, count) => ({ name, category: 0, own, count, total: own, device: 0 });
+  const found = differences([sum(1, 10, 1), sum(2, 5, 2)], [sum(1, 40, 4), sum(3, 1, 1)], 2);
+  assert.deepEqual(found.map((one) => [one.name, one.time, one.calls, one.usualCalls]), [[1, -30, 1, 4], [2, 5, 2, 0]]);
+});
+
+test("percentiles are values that occur, and histograms count all", () => {
+  const sorted = Float64Array.from({ length: 100 }, (_, index) => index + 1);
+  assert.deepEqual([0.5, 0.9, 0.99, 1].map((share) => percentile(sorted, share)), [50, 90, 99, 100]);
+  assert.equal(histogram(sorted, 10).reduce((sum, bar) => sum + bar.count, 0), 100);
+  assert.equal(histogram([5, 5], 4).reduce((sum, bar) => sum + bar.count, 0), 2);
+});
+
+test("a flame graph sums up callees, and turned around it keeps its total", () => {
+  // root -> main(1) -> f(2) 30, g(3) 10; root -> g(3) 5
+  const tree = flameTree([0, 0, 1, 1, 0], [0, 1, 2, 3, 3], [0, 0, 30, 10, 5]);
+  assert.deepEqual(Array.from(tree.whole), [45, 40, 30, 10, 5]);
+  const turned = inverted(tree);
+  assert.equal(turned.whole[0], 45);
+  const roots = Array.from(turned.whole.keys()).filter((node) => node > 0 && turned.caller[node] === 0);
+  assert.deepEqual(roots.map((node) => [turned.frame[node], turned.whole[node]]), [[2, 30], [3, 15]]);
+  const layout = flameLayout(tree);
+  assert.deepEqual(layout.levels.map((level) => Array.from(level)), [[0], [1, 4], [2, 3]]);
+  assert.deepEqual([layout.start[2], layout.start[3], layout.start[4]], [0, 30, 40]);
+});
+
+test("a recursion counts once in the total of its frame", () => {
+  const tree = flameTree([0, 0, 1, 2], [0, 1, 2, 1], [0, 1, 2, 3]);
+  assert.deepEqual(sumByFrame(tree), [{ frame: 1, own: 4, whole: 6 }, { frame: 2, own: 2, whole: 5 }]);
+});
+
+test("a selection is a trace in microseconds", () => {
+  const trace = JSON.parse(traceText(small(), [0, 30]));
+  const events = trace.traceEvents.filter((event) => event.ph === "X");
+  assert.deepEqual(events.map((event) => [event.name, event.cat, event.ts, event.dur]), [["step", "user_annotation", 0, 0.1], ["mm", "cpu_op", 0.01, 0.02], ["kernel", "kernel", 0.02, 0.025]]);
+});

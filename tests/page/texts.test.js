@@ -1,0 +1,60 @@
+// Tests of numbers as text, addresses, sorting and CSV.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { amountText, bytesText, markText, momentText, numberText, roundText, timeText } from "../../crates/report/page/numbers.js";
+import { readRange, readView, writeRange, writeView } from "../../crates/report/page/address.js";
+import { isMatching, sortedOrder } from "../../crates/report/page/sorting.js";
+import { csvText } from "../../crates/report/page/csv.js";
+import { COLOUR_COUNT, colourList, colourNumber } from "../../crates/report/page/colours.js";
+
+test("times have three digits, as in the tables of Rust", () => {
+  const texts = [0, 510, 9994, 9996, 99960, 1.5e6, 2.5e9, -1500].map(timeText);
+  assert.deepEqual(texts, ["0.00 us", "0.51 us", "9.99 us", "10.0 us", "100 us", "1.50 ms", "2.50 s", "\u22121.50 us"]);
+  assert.equal(numberText(0, "time"), "0");
+  assert.equal(momentText(127869123), "127.869 ms");
+});
+
+test("bytes and amounts have the unit that fits", () => {
+  assert.deepEqual([512, 1536, 3 * 1024 ** 2].map(bytesText), ["512 B", "1.50 KB", "3.00 MB"]);
+  assert.deepEqual([0.5, 12, 999, 1234, 5e12].map(amountText), ["0.50", "12.0", "999", "1.23 k", "5.00 T"]);
+  assert.equal(roundText("512.00 KB"), "512 KB");
+  assert.equal(markText(127867500, 500), "127.8675 ms");
+});
+
+test("an address keeps a view, whatever is in its names", () => {
+  const view = { pane: "detail", query: { kind: "operator", name: "a&b=c #?%+<\u00e9>" } };
+  assert.deepEqual(readView(writeView(view)), view);
+  assert.deepEqual(readView("#step"), { pane: "step", query: {} });
+  assert.equal(writeView({ pane: "step", query: { find: "" } }), "#step");
+  assert.deepEqual(readView("#detail?kind=operator&name=aten::mm%20%3Cx%3E").query.name, "aten::mm <x>");
+});
+
+test("ranges that are none are refused", () => {
+  assert.deepEqual(readRange(writeRange([1.5, 7.2])), [1, 8]);
+  for (const text of ["", "7-7", "9-3", "a-b", undefined]) assert.equal(readRange(text), null);
+});
+
+test("rows sort by number or name, with empty cells last", () => {
+  const rows = [["op10", 5], ["op2", null], [["op1", "x"], 7], ["op3", 5]];
+  assert.deepEqual(sortedOrder(rows, 1, false), [2, 0, 3, 1]);
+  assert.deepEqual(sortedOrder(rows, 1, true), [0, 3, 2, 1]);
+  assert.deepEqual(sortedOrder(rows, 0, true), [2, 1, 3, 0]);
+});
+
+test("a filter needs all of its words in texts of the row", () => {
+  assert.ok(isMatching([["aten::mm", "x"], 7, "[[3, 4]]"], "MM [3"));
+  assert.ok(!isMatching([["aten::mm", "x"], 7, "[[3, 4]]"], "mm 7"));
+  assert.ok(isMatching([null], "  "));
+});
+
+test("CSV quotes fields, and no name becomes a formula", () => {
+  const columns = [{ title: "Name", kind: "name" }, { title: "Self CPU", kind: "time" }];
+  const text = csvText(columns, [[["=HYPERLINK(1)", "x"], 1500], ['a,"b"', -3], [null, null]]);
+  assert.equal(text, "Name,Self CPU (ns)\r\n'=HYPERLINK(1),1500\r\n\"a,\"\"b\"\"\",-3\r\n,\r\n");
+});
+
+test("a name has one colour, and all colours exist", () => {
+  assert.equal(colourNumber("aten::mm", 0), colourNumber("aten::mm", 0));
+  for (const isDark of [false, true]) assert.equal(colourList(isDark).length, COLOUR_COUNT);
+  assert.ok(colourNumber("anything", 6) < COLOUR_COUNT);
+});
