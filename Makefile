@@ -29,7 +29,7 @@ demo: $(VENV)/maturin ## Train a small model, print the table of a step, write a
 	$(BIN)/python examples/train.py
 
 .PHONY: test
-test: test-rust test-loom test-python ## Run every test, Rust and Python
+test: test-rust test-loom test-python test-page ## Run every test: Rust, Python and the scripts of pages
 
 .PHONY: quick
 quick: setup $(NEXTEST_READY) ## Check what changed since origin/main: format, prose, the tests of changed crates and modules
@@ -89,6 +89,35 @@ $(PARITY_TOOLS)/ready: $(VENV)/ready
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade --target $(PARITY_TOOLS) $$(grep ^pytest= tools/requirements.txt)
 	touch $@
 
+# The scripts of pages. Node runs their tests, and TypeScript checks their types; both are skipped, with a note, where they are missing.
+PAGE := crates/report/page
+NODE ?= node
+TYPESCRIPT := target/typescript
+TYPESCRIPT_VERSION := 5.9.3
+
+.PHONY: test-page
+test-page: ## Run the tests of the scripts of pages, by node
+	@if command -v $(NODE) > /dev/null; then $(NODE) --test tests/page/; \
+	else echo "skipped the tests of the scripts of pages: node is not installed"; fi
+
+.PHONY: lint-page
+lint-page: ## Check the types of the scripts of pages by TypeScript, which is installed where that is possible
+	@if ! command -v $(NODE) > /dev/null; then echo "skipped the types of the scripts of pages: node is not installed"; \
+	elif test -f $(TYPESCRIPT)/node_modules/typescript/lib/tsc.js || \
+		npm install --silent --no-audit --no-fund --prefix $(TYPESCRIPT) typescript@$(TYPESCRIPT_VERSION) > /dev/null 2>&1; then \
+		$(NODE) $(TYPESCRIPT)/node_modules/typescript/lib/tsc.js --noEmit --checkJs --strict --target es2023 --module nodenext \
+			--moduleResolution nodenext --lib es2023,dom,dom.iterable $(PAGE)/main.js $(PAGE)/memory_main.js; \
+	else echo "skipped the types of the scripts of pages: TypeScript cannot be installed"; fi
+
+# A real browser: Debian's Chromium, installed where that is possible.
+CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome 2> /dev/null))
+
+.PHONY: test-browser
+test-browser: setup ## Open reports in Chromium and use every pane; installs Debian's chromium where it may
+	$(if $(CHROMIUM),,apt-get install --yes --quiet chromium || echo "no Chromium: its tests are skipped")
+	cargo build --quiet --package mindprof-cli
+	BROWSER_TESTS=1 $(BIN)/python -m pytest -q -p no:cacheprovider tests/browser
+
 # Programs that read the files that mindprof writes, in an environment of their own. Those that could not be installed are tried again
 # next time.
 CLIENTS := target/clients
@@ -103,7 +132,7 @@ $(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
 	if [ ! -s $(CLIENTS)/unavailable ]; then touch $@; fi
 
 .PHONY: lint
-lint: setup build ## Check format, lints, types, stubs, docs, prose and the dependencies between crates
+lint: setup build lint-page ## Check format, lints, types, stubs, docs, prose and the dependencies between crates
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet

@@ -161,7 +161,9 @@ class Page:
         self.call("Page.navigate", url=path.resolve().as_uri() + view)
         self.wait("document.readyState === 'complete'")
         if scripts:
-            self.wait("document.documentElement.hasAttribute('data-ready') || !document.querySelector('nav')")
+            self.wait(
+                "document.documentElement.hasAttribute('data-ready') || !document.querySelector('nav')"
+            )
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         return self.browser.call(method, self.session, **parameters)
@@ -191,6 +193,8 @@ class Page:
 
     def settle(self) -> None:
         """Waits for two frames, so that everything that is queued is drawn."""
+        # A tab in the background draws nothing.
+        self.call("Page.bringToFront")
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         self.run("new Promise((done) => setTimeout(done, 160))")
 

@@ -27,6 +27,10 @@ export class FlamePane {
     this.text = "";
     this.theme = readTheme();
     this.width = 0;
+    this.tree = flameTree([0], [0], [0]);
+    this.flames = flameLayout(this.tree);
+    /** @type {Uint8Array | null} */
+    this.found = null;
     const choice = byId("flame-choice");
     for (const picture of this.pictures) choice.append(make("option", { value: picture.id }, picture.title));
     choice.addEventListener("change", () => this.choose(choice.value, this.isInverted));
@@ -38,8 +42,12 @@ export class FlamePane {
     this.canvas = putCanvas(this.frame, () => { this.theme = readTheme(); this.draw(); });
     this.isInverted = false;
     this.picture = this.pictures[0];
-    if (this.picture) this.load();
-    this.listen();
+    if (this.picture) {
+      this.load();
+      this.listen();
+    } else {
+      choice.closest(".tools").hidden = true;
+    }
   }
 
   load() {
@@ -109,6 +117,7 @@ export class FlamePane {
   /** @param {string} text */
   find(text) {
     this.text = text;
+    if (!this.picture) return;
     const wanted = text.trim().toLowerCase();
     this.found = wanted ? Uint8Array.from(this.profile.strings, (name) => Number(name.toLowerCase().includes(wanted))) : null;
     let sum = 0;
@@ -133,8 +142,8 @@ export class FlamePane {
   }
 
   draw() {
-    if (!this.flames || this.frame.clientWidth === 0) return;
-    const { theme, flames, tree } = this;
+    if (!this.picture || this.frame.clientWidth === 0) return;
+    const { theme, flames } = this;
     this.width = this.frame.clientWidth;
     const around = this.path();
     const [from, to] = this.rangeOf(this.root);
@@ -153,7 +162,6 @@ export class FlamePane {
         this.drawFrame(context, node, level, Math.max(0, x), Math.min(wide, this.width), false);
       });
     }
-    void tree;
   }
 
   /** @param {number} from */
@@ -235,7 +243,6 @@ export class FlamePane {
 
   listen() {
     this.canvas.addEventListener("pointermove", (event) => {
-      if (!this.flames) return;
       const tip = byId("tip"), node = this.hit(event.offsetX, event.offsetY);
       if (node !== this.hovered) { this.hovered = node; this.draw(); }
       if (node < 0) { tip.hidden = true; return; }
@@ -244,13 +251,13 @@ export class FlamePane {
       placeTip(tip, event.clientX, event.clientY);
     });
     this.canvas.addEventListener("pointerleave", () => { this.hovered = -1; byId("tip").hidden = true; this.draw(); });
-    this.canvas.addEventListener("click", (event) => { if (!this.flames) return; this.frame.focus({ preventScroll: true }); const node = this.hit(event.offsetX, event.offsetY); if (node >= 0) this.zoomTo(node); });
+    this.canvas.addEventListener("click", (event) => { this.frame.focus({ preventScroll: true }); const node = this.hit(event.offsetX, event.offsetY); if (node >= 0) this.zoomTo(node); });
     this.frame.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    if (!this.flames || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const { caller } = this.tree, { levels } = this.flames;
     const node = this.selected < 0 ? this.root : this.selected;
     const level = levels.findIndex((one) => one.includes(node)), at = level < 0 ? -1 : levels[level].indexOf(node);

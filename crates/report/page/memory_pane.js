@@ -5,9 +5,20 @@ import { makeShape } from "./elements.js";
 import { highestEdge, indexAt, layersOf, microsText, outlineOf, thinnedPoints, ticksTo } from "./memory_chart.js";
 
 /**
+ * @typedef {object} MemoryData
+ * @property {string[]} categories
+ * @property {number[]} colours
+ * @property {number[]} times  In microseconds.
+ * @property {number[][]} bytes  The bytes of each category at each time.
+ * @property {number} end
+ * @property {number | null} peak
+ * @property {number} peak_bytes
+ */
+
+/**
  * Draws the chart of one device into its figure.
  * @param {any} root
- * @param {any} data
+ * @param {MemoryData} data
  */
 export function showMemory(root, data) {
   /** @param {string} name @returns {any} */
@@ -22,13 +33,19 @@ export function showMemory(root, data) {
   const EDGE = { left: 72, right: 12, top: 28, bottom: 28 };
   const HEIGHT = 380, SMALLEST_SPAN = 10;
   const last = Math.max(data.end, data.times[data.times.length - 1] + 1);
+  /** @type {[number, number]} */
   const whole = [data.times[0], last];
+  /** @type {{ width: number, most: number, shown: boolean[], range: [number, number], chosen: [number, number] | null, cursor: number | null }} */
   const state = { width: 0, most: 1, shown: data.categories.map(() => true), range: whole, chosen: null, cursor: null };
-  let overlay = null;
+  /** @type {Element} */
+  let overlay = frame;
 
   const inner = () => state.width - EDGE.left - EDGE.right;
+  /** @param {number} time */
   const toX = (time) => EDGE.left + (time - state.range[0]) / (state.range[1] - state.range[0]) * inner();
+  /** @param {number} bytes */
   const toY = (bytes) => HEIGHT - EDGE.bottom - bytes / state.most * (HEIGHT - EDGE.top - EDGE.bottom);
+  /** @param {number} time */
   const isSeen = (time) => time >= state.range[0] && time <= state.range[1];
 
   function visible() {
@@ -63,6 +80,7 @@ export function showMemory(root, data) {
     frame.replaceChildren(svg);
   }
 
+  /** @param {Element} svg */
   function drawTimes(svg) {
     const [from, to] = state.range;
     const step = ticksTo(to - from, state.width / 150, 10)[1] || to - from;
@@ -72,6 +90,7 @@ export function showMemory(root, data) {
     }
   }
 
+  /** @param {Element} svg */
   function drawPeak(svg) {
     if (data.peak === null || !isSeen(data.peak)) return;
     const x = toX(data.peak), y = Math.max(toY(data.peak_bytes), EDGE.top);
@@ -94,6 +113,7 @@ export function showMemory(root, data) {
     }
   }
 
+  /** @param {number} category */
   function swatch(category) {
     const found = document.createElement("span");
     found.className = `swatch category-${data.colours[category]}`;
@@ -101,10 +121,13 @@ export function showMemory(root, data) {
     return found;
   }
 
+  /** @param {number} index */
   function read(index) {
     state.cursor = index;
     const row = data.bytes[index];
-    const parts = data.categories.map((name, category) => [row[category], name, category]).filter(([bytes]) => bytes !== 0);
+    /** @type {[number, string, number][]} */
+    const all = data.categories.map((name, category) => [row[category], name, category]);
+    const parts = all.filter(([bytes]) => bytes !== 0);
     const total = row.reduce((sum, bytes) => sum + bytes, 0);
     const moment = microsText(data.times[index]), inUse = bytesText(total);
     const table = document.createElement("table");
@@ -130,6 +153,7 @@ export function showMemory(root, data) {
     drawOverlay();
   }
 
+  /** @param {number} from @param {number} to */
   function see(from, to) {
     const span = Math.min(Math.max(to - from, SMALLEST_SPAN), whole[1] - whole[0]);
     const start = Math.min(Math.max(from, whole[0]), whole[1] - span);
@@ -139,6 +163,7 @@ export function showMemory(root, data) {
     draw();
   }
 
+  /** @param {number} factor @param {number} around */
   function zoom(factor, around) {
     const cursor = state.cursor, [from, to] = state.range;
     see(around - (around - from) * factor, around + (to - around) * factor);
@@ -146,25 +171,28 @@ export function showMemory(root, data) {
   }
 
   function seePeak() {
+    if (data.peak === null) return;
     const span = (whole[1] - whole[0]) / 10;
     see(data.peak - span / 2, data.peak + span / 2);
     reading.textContent = read(indexAt(data.times, data.peak));
   }
 
+  /** @param {any} event @param {Element} svg */
   function timeOf(event, svg) {
     const x = event.clientX - svg.getBoundingClientRect().left;
     const time = state.range[0] + (x - EDGE.left) / inner() * (state.range[1] - state.range[0]);
     return Math.min(Math.max(time, state.range[0]), state.range[1]);
   }
 
+  /** @param {any} svg */
   function listen(svg) {
-    svg.addEventListener("pointermove", (event) => {
+    svg.addEventListener("pointermove", (/** @type {PointerEvent} */ event) => {
       const time = timeOf(event, svg);
       if (state.chosen) state.chosen[1] = time;
       read(indexAt(data.times, time));
     });
     svg.addEventListener("pointerleave", () => { if (!state.chosen) leave(); });
-    svg.addEventListener("pointerdown", (event) => {
+    svg.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
       if (event.button !== 0) return;
       const time = timeOf(event, svg);
       state.chosen = [time, time];
@@ -178,6 +206,7 @@ export function showMemory(root, data) {
     svg.addEventListener("pointercancel", () => { state.chosen = null; leave(); });
   }
 
+  /** @param {number} index */
   function walk(index) {
     const next = Math.min(Math.max(index, 0), data.times.length - 1);
     const time = data.times[next], span = state.range[1] - state.range[0];
@@ -185,11 +214,11 @@ export function showMemory(root, data) {
     reading.textContent = read(next);
   }
 
-  frame.addEventListener("keydown", (event) => {
+  frame.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const first = indexAt(data.times, state.range[0]), cursor = state.cursor;
     const around = cursor === null ? (state.range[0] + state.range[1]) / 2 : data.times[cursor];
-    const action = {
+    const action = /** @type {Record<string, () => void>} */ ({
       ArrowLeft: () => walk(cursor === null ? first : cursor - 1),
       ArrowRight: () => walk(cursor === null ? first : cursor + 1),
       Home: () => walk(0),
@@ -200,7 +229,7 @@ export function showMemory(root, data) {
       "=": () => zoom(0.5, around),
       "-": () => zoom(2, around),
       Escape: () => see(...whole),
-    }[event.key];
+    })[event.key];
     if (!action) return;
     event.preventDefault();
     action();

@@ -139,6 +139,7 @@ export class Profile {
    */
   frames(stack) {
     const callers = this.columns.get("stack_caller"), frames = this.columns.get("stack_frame");
+    /** @type {string[]} */
     const found = [];
     if (!callers || !frames) return found;
     for (let at = stack; at !== 0; at = callers[at]) found.push(this.strings[frames[at]]);

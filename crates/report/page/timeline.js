@@ -537,7 +537,7 @@ export class Timeline {
       make("strong", {}, profile.nameOf(index)),
       make("div", {}, `${timeText(profile.duration[index])}, own ${timeText(profile.own[index])}`),
       make("div", { class: "quiet" }, `${CATEGORIES[profile.category[index]]}, begins at ${momentText(profile.start[index])}`),
-      profile.shapesOf(index) ? make("div", { class: "quiet" }, profile.shapesOf(index)) : null || "",
+      profile.shapesOf(index) ? make("div", { class: "quiet" }, profile.shapesOf(index)) : "",
     );
     placeTip(tip, event.clientX, event.clientY);
   }

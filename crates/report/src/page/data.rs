@@ -68,7 +68,7 @@ pub(super) fn data_block(
     packed(&document.to_string(), &bytes)
 }
 
-/// What the block has besides conclusions and events.
+/// The parts of the block besides conclusions and events.
 pub(super) struct Rest<'a> {
     pub(super) memory: &'a [Value],
     pub(super) sources: &'a [mindprof_answers::SourceFile],

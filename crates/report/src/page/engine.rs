@@ -32,7 +32,7 @@ pub(crate) struct Pane {
 pub(crate) struct Page {
     /// The title of the document.
     pub(crate) title: String,
-    /// What the page is about, beside the title.
+    /// The text beside the title.
     pub(crate) subtitle: String,
     /// The panes, in the order of the navigation.
     pub(crate) panes: Vec<Pane>,

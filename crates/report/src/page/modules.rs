@@ -37,10 +37,10 @@ pub(super) const REPORT: &[Module] = &modules![
     "timeline.js",
     "events_table.js",
     "flame_pane.js",
+    "trace_file.js",
     "step_pane.js",
     "operators_pane.js",
     "detail_pane.js",
-    "trace_file.js",
     "keyboard.js",
     "main.js",
 ];

@@ -46,7 +46,7 @@ pub struct ReportOptions<'a> {
     pub sources: Vec<SourceFile>,
     /// Parts of paths that make a file the user's own, instead of all that are not in a library.
     pub mine: Vec<String>,
-    /// What the reader of the trace repaired, a sentence each.
+    /// The repairs of the reader of the trace, a sentence each.
     pub repairs: Vec<String>,
 }
 

@@ -140,7 +140,7 @@ impl Cell {
 pub(super) struct Table {
     /// Its name, unique in the page.
     pub(super) id: &'static str,
-    /// What it lists, for screen readers and above the table.
+    /// The contents in a few words, above the table and for screen readers.
     pub(super) caption: String,
     pub(super) columns: Vec<Column>,
     pub(super) rows: Vec<Vec<Cell>>,
