@@ -110,13 +110,15 @@ lint-page: ## Check the types of the scripts of pages by TypeScript, which is in
 	else echo "skipped the types of the scripts of pages: TypeScript cannot be installed"; fi
 
 # A real browser: Debian's Chromium, installed where that is possible.
+AXE := target/axe/node_modules/axe-core/axe.min.js
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome 2> /dev/null))
 
 .PHONY: test-browser
 test-browser: setup ## Open reports in Chromium and use every pane; installs Debian's chromium where it may
 	$(if $(CHROMIUM),,apt-get install --yes --quiet chromium || echo "no Chromium: its tests are skipped")
 	cargo build --quiet --package mindprof-cli
-	BROWSER_TESTS=1 $(BIN)/python -m pytest -q -p no:cacheprovider tests/browser
+	test -f $(AXE) || npm install --silent --no-audit --no-fund --prefix target/axe axe-core@4.11.0 > /dev/null 2>&1 || true
+	BROWSER_TESTS=1 AXE=$(CURDIR)/$(AXE) $(BIN)/python -m pytest -q -p no:cacheprovider tests/browser
 
 # Programs that read the files that mindprof writes, in an environment of their own. Those that could not be installed are tried again
 # next time.

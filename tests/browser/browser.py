@@ -161,9 +161,8 @@ class Page:
         self.call("Page.navigate", url=path.resolve().as_uri() + view)
         self.wait("document.readyState === 'complete'")
         if scripts:
-            self.wait(
-                "document.documentElement.hasAttribute('data-ready') || !document.querySelector('nav')"
-            )
+            ready = "document.documentElement.hasAttribute('data-ready')"
+            self.wait(f"{ready} || !document.querySelector('nav')")
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         return self.browser.call(method, self.session, **parameters)

@@ -85,6 +85,7 @@ export class Timeline {
 
   draw() {
     if (this.frame.clientWidth === 0) return;
+    const begin = performance.now();
     this.width = this.frame.clientWidth;
     const { rows, height } = this.layout();
     const room = Math.max(260, Math.round(innerHeight * 0.62));
@@ -104,6 +105,7 @@ export class Timeline {
     this.drawTop(context);
     this.drawChosen(context);
     this.drawScroll(context, height);
+    this.frame.dataset.drawn = (performance.now() - begin).toFixed(1);
   }
 
   /** @param {CanvasRenderingContext2D} context */

@@ -19,6 +19,7 @@ mod memory;
 mod names;
 mod pipes;
 mod program;
+mod report;
 mod slim;
 mod stacks;
 mod steps;

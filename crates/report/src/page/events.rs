@@ -260,8 +260,8 @@ fn shortest_drawn(profile: &Profile, most: usize) -> Nanos {
     Nanos(*longest + 1)
 }
 
-/// Returns the tracks from top to bottom, each as its thread, its lane and its number: CPU threads
-/// in the order of their ids, and then streams, each followed by its other lanes.
+/// Returns the tracks from top to bottom, each as its thread, its lane and its number: streams, which
+/// are shallow and would get lost below, and then CPU threads, each followed by its other lanes.
 fn track_order(profile: &Profile, lanes: &Lanes) -> Vec<(usize, usize, usize)> {
     let threads = profile.threads().len();
     let own = (0..threads).map(|thread| (thread, 0, thread));
@@ -269,7 +269,7 @@ fn track_order(profile: &Profile, lanes: &Lanes) -> Vec<(usize, usize, usize)> {
     let moved = moved.map(|(index, lane)| (lane.thread.index(), lane.number, threads + index));
     let mut order: Vec<_> = own.chain(moved).collect();
     let is_stream = |thread: usize| profile.threads()[thread].device != DeviceKind::Cpu;
-    order.sort_by_key(|&(thread, lane, _)| (is_stream(thread), thread, lane));
+    order.sort_by_key(|&(thread, lane, _)| (!is_stream(thread), thread, lane));
     order
 }
 
