@@ -42,10 +42,13 @@ def main() -> None:
     print(prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=15))
     print(f"loss after {STEPS} steps: {loss.item():.4f}")
 
-    trace, memory = OUT / "train.trace.json", OUT / "train.memory.html"
+    trace, report = OUT / "train.trace.json", OUT / "train.report.html"
+    memory = OUT / "train.memory.html"
     prof.export_chrome_trace(trace)
+    prof.export_html(report)
     mindprof.load(trace).export_memory_timeline(str(memory))
     print(f"the step's trace:  {trace} (open it at https://ui.perfetto.dev or in chrome://tracing)")
+    print(f"the step's report: {report} (open it in a browser)")
     print(f"the step's memory: {memory} (open it in a browser)")
 
 

@@ -100,7 +100,8 @@ class Browser:
                 continue
             if "error" in answer:
                 raise BrowserError(f"{method}: {answer['error']['message']}")
-            return answer["result"]
+            result: dict[str, Any] = answer["result"]
+            return result
 
     def drain(self) -> None:
         """Takes in the messages that have arrived."""
@@ -117,7 +118,7 @@ class Browser:
             if not more:
                 raise BrowserError("the browser has ended")
             self._bytes += more
-        message = json.loads(self._bytes[:end])
+        message: dict[str, Any] = json.loads(self._bytes[:end])
         del self._bytes[: end + 1]
         return message
 
@@ -238,11 +239,12 @@ class Page:
 
     def box(self, selector: str) -> dict[str, float]:
         """Returns the place of an element in the window."""
-        return self.run(
+        place: dict[str, float] = self.run(
             f"(() => {{ const box = document.querySelector({json.dumps(selector)})"
             ".getBoundingClientRect();"
             " return { x: box.x, y: box.y, width: box.width, height: box.height }; })()"
         )
+        return place
 
     def picture(self, path: Path, whole: bool = False) -> None:
         """Writes a picture of the window, or of the whole page."""

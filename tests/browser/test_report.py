@@ -40,14 +40,16 @@ def short_time(microseconds: float) -> str:
 
 
 def panes(page: Page) -> list[str]:
-    return page.run("[...document.querySelectorAll('nav a')].map((link) => link.hash)")
+    found: list[str] = page.run("[...document.querySelectorAll('nav a')].map((link) => link.hash)")
+    return found
 
 
 def table_cells(page: Page, selector: str) -> list[list[str]]:
-    return page.run(
+    cells: list[list[str]] = page.run(
         f"[...document.querySelectorAll('{selector} tbody tr')]"
         ".map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
+    return cells
 
 
 def visit_all(page: Page) -> None:

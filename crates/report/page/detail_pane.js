@@ -77,19 +77,18 @@ function showEvents(profile, root, events) {
   ]) tiles.append(make("li", {}, make("b", {}, value), make("span", {}, name)));
   root.append(tiles);
   if (events.length > 4 && times[0] < times[times.length - 1]) root.append(make("h2", {}, "How long they take"), histogramPicture(times));
-  groupTable(profile, root, events, "shapes", "By the shapes and dtypes of their inputs", ["Input shapes", "Dtypes"], (index) => (profile.inputs[index] ? [profile.shapesOf(index), profile.dtypesOf(index)] : null));
-  groupTable(profile, root, events, "callers", "Called by", ["Caller"], (index) => {
-    const parent = profile.parent[index];
-    return parent < 0 ? null : [[profile.nameOf(parent), detailAddress(profile.nameOf(parent))]];
-  });
-  groupTable(profile, root, events, "by-stack", "By stack, innermost first", ["Stack"], (index) => {
-    const stack = profile.stackOf(index);
-    return stack.length ? [stack.slice(0, 6).join("  \u2190  ")] : null;
-  });
-  groupTable(profile, root, events, "by-step", "By step", ["Step"], (index) => {
-    const step = profile.stepAt(profile.start[index]);
-    return step ? [[String(step.number), `step?step=${step.number}`]] : null;
-  });
+  groupTable(profile, root, events, "shapes", "By the shapes and dtypes of their inputs", ["Input shapes", "Dtypes"],
+    (index) => profile.inputs[index] || -1, (index) => [profile.shapesOf(index), profile.dtypesOf(index)]);
+  const parentName = (/** @type {number} */ index) => profile.nameOf(profile.parent[index]);
+  groupTable(profile, root, events, "callers", "Called by", ["Caller"],
+    (index) => (profile.parent[index] < 0 ? -1 : profile.name[profile.parent[index]]), (index) => [[parentName(index), detailAddress(parentName(index))]]);
+  groupTable(profile, root, events, "by-stack", "By stack, innermost first", ["Stack"],
+    (index) => profile.stack[index] || -1, (index) => [profile.stackOf(index).slice(0, 6).join("  \u2190  ")]);
+  groupTable(profile, root, events, "by-step", "By step", ["Step"],
+    (index) => profile.stepAt(profile.start[index])?.number ?? -1, (index) => {
+      const number = profile.stepAt(profile.start[index])?.number;
+      return [[String(number), `step?step=${number}`]];
+    });
   const longest = [...events].sort((a, b) => profile.duration[b] - profile.duration[a]).slice(0, MOST_EVENTS);
   const caption = events.length > MOST_EVENTS ? `The longest ${MOST_EVENTS} of ${events.length} events` : "Events";
   addTable(root, caption, eventsTable(profile, longest, "events", caption));
@@ -103,20 +102,23 @@ function showEvents(profile, root, events) {
  * @param {string} id
  * @param {string} caption
  * @param {string[]} titles
- * @param {(index: number) => Cell[] | null} keyOf
+ * @param {(index: number) => number} keyOf  Returns the number of the group, or -1 for none.
+ * @param {(index: number) => Cell[]} cellsOf  Returns what describes the group of an event.
  */
-function groupTable(profile, root, events, id, caption, titles, keyOf) {
-  /** @type {Map<string, { key: Cell[], count: number, total: number, most: number }>} */
+function groupTable(profile, root, events, id, caption, titles, keyOf, cellsOf) {
+  /** @type {Map<number, { key: Cell[], count: number, total: number, most: number }>} */
   const groups = new Map();
   for (const index of events) {
     const key = keyOf(index);
-    if (!key) continue;
-    const text = JSON.stringify(key);
-    const group = groups.get(text) || { key, count: 0, total: 0, most: 0 };
+    if (key < 0) continue;
+    let group = groups.get(key);
+    if (!group) {
+      group = { key: cellsOf(index), count: 0, total: 0, most: 0 };
+      groups.set(key, group);
+    }
     group.count += 1;
     group.total += profile.duration[index];
     group.most = Math.max(group.most, profile.duration[index]);
-    groups.set(text, group);
   }
   if (groups.size === 0) return;
   const rows = [...groups.values()].map((group) => /** @type {Cell[]} */ ([...group.key, group.total, group.count, group.total / group.count, group.most]));
@@ -149,7 +151,8 @@ function showCalled(profile, root, isWanted, place) {
     return;
   }
   root.append(make("p", {}, `Its calls were not recorded. It led to ${countedText(events.length, "event")}:`));
-  groupTable(profile, root, events, "called", "What it led to", ["Name"], (index) => [[profile.nameOf(index), detailAddress(profile.nameOf(index))]]);
+  groupTable(profile, root, events, "called", "What it led to", ["Name"],
+    (index) => profile.name[index], (index) => [[profile.nameOf(index), detailAddress(profile.nameOf(index))]]);
 }
 
 /**

@@ -43,6 +43,8 @@ export class Profile {
     this.tracks = document.tracks;
     /** @type {{ number: number, start: number, duration: number, slow: boolean }[]} */
     this.steps = document.steps;
+    this.stepsByStart = [...this.steps].sort((a, b) => a.start - b.start);
+    this.stepStarts = this.stepsByStart.map((step) => step.start);
     this.start = column("start");
     this.duration = column("duration");
     this.name = column("name");
@@ -66,6 +68,8 @@ export class Profile {
     /** @type {[number, number]} */
     this.whole = [0, Math.max(document.span, end, 1)];
     this.hasPython = this.category.includes(PYTHON);
+    /** @type {{ index: number, found: { title: string, other: number, isFrom: boolean }[] } | null} */
+    this.arrows = null;
     /** @type {Int16Array} */
     this.colours = new Int16Array(this.strings.length * 7).fill(-1);
   }
@@ -163,7 +167,10 @@ export class Profile {
    * @returns {{ title: string, other: number, isFrom: boolean }[]}
    */
   arrowsOf(index) {
+    if (this.arrows && this.arrows.index === index) return this.arrows.found;
+    /** @type {{ title: string, other: number, isFrom: boolean }[]} */
     const found = [];
+    this.arrows = { index, found };
     for (const [kind, from, to] of [["launch", "launched by", "launches"], ["backward", "forward operator", "backward node"], ["owner", "work of", "work on the device"]]) {
       const tails = this.columns.get(`${kind}_from`), heads = this.columns.get(`${kind}_to`);
       if (!tails || !heads) continue;
@@ -179,7 +186,8 @@ export class Profile {
    * @param {number} time
    */
   stepAt(time) {
-    return this.steps.find((step) => step.start <= time && time < step.start + step.duration) || null;
+    const step = this.stepsByStart[bisect(this.stepStarts, time + 1) - 1];
+    return step && time < step.start + step.duration ? step : null;
   }
 }
 

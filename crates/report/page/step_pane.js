@@ -4,7 +4,7 @@ import { countedText, momentText, timeText } from "./numbers.js";
 import { byId, download, make } from "./elements.js";
 import { readRange, writeRange } from "./address.js";
 import { CATEGORIES } from "./colours.js";
-import { Timeline } from "./timeline.js";
+import { PATH_COLOURS, Timeline } from "./timeline.js";
 import { showTable } from "./tables.js";
 import { detailAddress, differenceTable, rangeTable } from "./events_table.js";
 import { traceText } from "./trace_file.js";
@@ -27,6 +27,21 @@ export class StepPane {
       onChoose: () => { this.showSelection(); this.keepView(); },
     });
     this.listen();
+    this.showLegend();
+  }
+
+  /** Explains the colours of the critical path. */
+  showLegend() {
+    const { columns, document: { path_kinds } } = this.profile;
+    const kinds = new Set(columns.get("path_kind") || []);
+    if (kinds.size === 0) return;
+    const list = make("ul", { class: "legend" }, make("li", { class: "quiet" }, "critical path:"));
+    for (const kind of [...kinds].sort((a, b) => a - b)) {
+      const swatch = make("span", { class: "swatch" });
+      swatch.style.background = PATH_COLOURS[kind];
+      list.append(make("li", {}, swatch, path_kinds[kind]));
+    }
+    byId("timeline-help").before(list);
   }
 
   listen() {

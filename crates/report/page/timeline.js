@@ -3,14 +3,16 @@
 // them. It draws on a canvas, and tells its owner what is selected.
 import { bytesText, markText, momentText, timeText } from "./numbers.js";
 import { byId, make, say } from "./elements.js";
-import { fittedRange, hitLane, visitVisible } from "./lanes.js";
+import { firstFrom, fittedRange, hitLane, visitVisible } from "./lanes.js";
 import { rulerMarks } from "./marks.js";
 import { LABEL_FONT, fittingText, placeTip, putCanvas, readTheme, shortLabel, sizedContext } from "./canvas.js";
 import { CATEGORIES } from "./colours.js";
+import { bisect } from "./profile.js";
 
 const RULER = 22, BAND = 16, MEMORY = 44, HEADER = 17, ROW = 16;
 const LEAST_RANGE = 50;
-const PATH_COLOURS = ["#6a994e", "#bc6c25", "#457b9d", "#8d99ae", "#b08968", "#c1121f", "#7b2cbf", "#adb5bd", "#e76f51", "#868e96", "#adb5bd"];
+/** The colours of the kinds of time on the critical path. */
+export const PATH_COLOURS = ["#6a994e", "#bc6c25", "#457b9d", "#8d99ae", "#b08968", "#c1121f", "#7b2cbf", "#adb5bd", "#e76f51", "#868e96", "#adb5bd"];
 
 /**
  * @typedef {object} Row
@@ -49,6 +51,8 @@ export class Timeline {
     this.isQueued = false;
     this.canvas = putCanvas(frame, () => { this.theme = readTheme(); this.draw(); });
     this.memory = (profile.document.memory || [])[0];
+    /** The bytes in use at each time of the memory chart. */
+    this.inUse = (this.memory ? this.memory.bytes : []).map((/** @type {number[]} */ row) => row.reduce((sum, bytes) => sum + bytes, 0));
     this.hasPath = (profile.columns.get("path_start") || []).length > 0;
     this.listen();
   }
@@ -260,7 +264,7 @@ export class Timeline {
     const [start, duration, kind] = ["path_start", "path_duration", "path_kind"].map((name) => /** @type {any} */ (columns.get(name)));
     const scale = this.width / (this.range[1] - this.range[0]);
     let last = -1;
-    for (let i = 0; i < start.length; i += 1) {
+    for (let i = Math.max(0, bisect(start, this.range[0]) - 1); i < start.length; i += 1) {
       const x = (start[i] - this.range[0]) * scale, wide = duration[i] * scale;
       if (x + wide < 0) continue;
       if (x > this.width) break;
@@ -277,16 +281,16 @@ export class Timeline {
    * @param {number} y
    */
   drawMemory(context, y) {
-    const { times, bytes, peak_bytes } = this.memory;
+    const { times, peak_bytes } = this.memory;
     const high = MEMORY - 6, scale = this.width / (this.range[1] - this.range[0]);
     context.fillStyle = this.theme.accent;
     context.globalAlpha = 0.3;
-    let at = 0, value = 0;
+    let at = bisect(times, this.range[0] / 1000), value = at > 0 ? this.inUse[at - 1] : 0;
     for (let x = 0; x < this.width; x += 1) {
       const end = (this.range[0] + (x + 1) / scale) / 1000;
       let most = value;
       while (at < times.length && times[at] <= end) {
-        value = bytes[at].reduce((/** @type {number} */ sum, /** @type {number} */ one) => sum + one, 0);
+        value = this.inUse[at];
         most = Math.max(most, value);
         at += 1;
       }
@@ -420,7 +424,7 @@ export class Timeline {
     if (this.selected < 0) {
       for (let track = 0; track < profile.tracks.length; track += 1) {
         const level = profile.trackLevels(track, this.isWithPython)[0];
-        const first = level && [...level].find((index) => profile.endOf(index) >= this.range[0]);
+        const first = level ? level[firstFrom(level, profile, this.range[0])] : undefined;
         if (first !== undefined) { this.select(first, true); return; }
       }
       return;
