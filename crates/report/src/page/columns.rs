@@ -42,7 +42,7 @@ impl Columns {
 
     fn push_planes(&mut self, name: &'static str, values: &[u64], is_difference: bool) {
         let most = values.iter().copied().max().unwrap_or(0);
-        let width = (most.ilog2_or_zero() / 8 + 1).min(WIDEST);
+        let width = (most.checked_ilog2().unwrap_or(0) as usize / 8 + 1).min(WIDEST);
         let offset = self.bytes.len();
         for plane in 0..width {
             let shift = 8 * plane;
@@ -70,16 +70,6 @@ impl Columns {
     pub(super) fn into_parts(self) -> (serde_json::Value, Vec<u8>) {
         let table = serde_json::to_value(&self.table);
         (table.expect("names and numbers are JSON"), self.bytes)
-    }
-}
-
-trait Logarithm {
-    fn ilog2_or_zero(self) -> usize;
-}
-
-impl Logarithm for u64 {
-    fn ilog2_or_zero(self) -> usize {
-        self.checked_ilog2().unwrap_or(0) as usize
     }
 }
 

@@ -1,6 +1,6 @@
 //! The paths of a flame graph as columns: a tree of frames with the amount that was spent at each.
 
-use mindprof_analyze::{Analysis, Folded, MemoryPeak, MemoryPlace, StackMetric};
+use mindprof_analyze::{Analysis, Folded, MemoryPeak, StackMetric};
 use mindprof_answers::{Pictures, Work};
 use mindprof_model::{Nanos, StackId};
 use rustc_hash::FxHashMap;
@@ -48,7 +48,7 @@ pub(super) fn write_flames(
     if let Some(place) = place {
         let peak = analysis.memory_timeline().peak(analysis, place);
         if !peak.holders.is_empty() {
-            write_held(analysis, place, &peak, columns, strings);
+            write_held(analysis, &peak, columns, strings);
             pictures.push(json!({"id": "memory", "title": "Memory at the peak", "kind": "bytes"}));
         }
     }
@@ -69,7 +69,6 @@ fn write_folded(folded: &Folded<'_>, names: Names, columns: &mut Columns, string
 /// Writes who holds memory at the peak: the stack of the allocation, and what allocated it.
 fn write_held(
     analysis: &Analysis,
-    _place: MemoryPlace,
     peak: &MemoryPeak,
     columns: &mut Columns,
     strings: &mut Strings,

@@ -12,7 +12,7 @@ use super::contents::Contents;
 use super::findings::finding_cards;
 use super::markup::{escaped, sentence};
 use super::steps::steps_chart;
-use super::table::share_text;
+use super::table::{Table, share_text};
 use crate::advice::overhead_text;
 use crate::number::memory_text;
 use crate::steps::{percent, short_time, split_text};
@@ -32,7 +32,7 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
     html.push_str(&steps_chart(contents));
     html.push_str("<h2>What is slow, and what mending it saves</h2>\n");
     html.push_str(&finding_cards(contents));
-    let functions = functions_table(contents, "top-functions", Some(FUNCTIONS));
+    let functions = top_functions(contents);
     if !functions.rows.is_empty() {
         html.push_str("<h2>Your functions</h2>\n");
         html.push_str(&functions.html());
@@ -42,6 +42,11 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
     }
     html.push_str(&completeness(contents));
     html
+}
+
+/// Returns the table of the functions that cost most.
+pub(super) fn top_functions(contents: &Contents<'_>) -> Table {
+    functions_table(contents, "top-functions", Some(FUNCTIONS))
 }
 
 /// Returns the one sentence to remember.

@@ -8,18 +8,20 @@ use mindprof_analyze::Analysis;
 use mindprof_answers::SourceFile;
 use mindprof_formats::counted;
 use mindprof_trace::write_file;
+use serde_json::Value;
 
-use super::about::about;
+use super::about::{about, about_tables};
 use super::code::code_tables;
 use super::compare::Comparison;
 use super::contents::Contents;
+use super::critical::path_tables;
 use super::data::{Rest, data_block};
 use super::engine::{Page, Pane};
 use super::events::DrawnEvents;
 use super::kernels::{device_facts, kernel_tables};
 use super::modules::REPORT;
 use super::operators::operator_tables;
-use super::overview::overview;
+use super::overview::{overview, top_functions};
 use super::steps::{step_pane, steps_table};
 use super::table::Table;
 use crate::error::Result;
@@ -61,65 +63,12 @@ pub fn write_report(
 ) -> Result<()> {
     let contents = Contents::build(analysis, &options.mine);
     let drawn = DrawnEvents::build(analysis);
-    let comparison = options
-        .compare
-        .map(|other| Comparison::build(other.analysis, other.name, &contents));
-    let operators = operator_tables(&contents);
-    let code = code_tables(&contents);
-    let kernels = kernel_tables(&contents);
-    let (memory, memory_data) = memory_pane(analysis, contents.growth.as_ref());
-    let mut panes = vec![
-        pane("overview", "Overview", overview(&contents)),
-        pane("step", "Timeline", step_pane(&contents)),
-        pane(
-            "operators",
-            "Operators",
-            grouped("Operators", GROUPS, &operators),
-        ),
-        pane("flames", "Flame graph", FLAMES.into()),
-    ];
-    if !code.is_empty() {
-        panes.push(pane(
-            "code",
-            "Code",
-            listed("Your code and the modules of the model", &code),
-        ));
-    }
-    if !memory.is_empty() {
-        panes.push(pane("memory", "Memory", memory));
-    }
-    if !kernels.is_empty() {
-        let html = format!(
-            "<h1>Devices</h1>\n{}{}",
-            device_facts(&contents),
-            tables_html(&kernels)
-        );
-        panes.push(pane("kernels", "Devices", html));
-    }
-    if let Some(comparison) = &comparison {
-        panes.push(pane("compare", "Compare", comparison.html(&contents)));
-    }
-    panes.push(pane("about", "About", about(&contents, &drawn, options)));
-    panes.push(Pane {
-        is_listed: false,
-        ..pane("detail", "Detail", DETAIL.into())
-    });
-    let mut tables: Vec<Table> = operators;
-    tables.extend(code);
-    tables.extend(kernels);
-    tables.extend(comparison.iter().map(Comparison::table));
-    tables.push(super::code::functions_table(
-        &contents,
-        "top-functions",
-        Some(8),
-    ));
-    tables.extend(super::critical::path_tables(&contents));
-    tables.extend(super::about::about_tables(&contents));
-    if !contents.steps().is_empty() {
-        tables.push(steps_table(&contents));
-    }
+    let mut parts = Parts::build(&contents, options);
+    let panes = parts.panes(&contents, &drawn, options);
+    let memory = std::mem::take(&mut parts.memory_data);
+    let tables = parts.into_tables(&contents);
     let rest = Rest {
-        memory: &memory_data,
+        memory: &memory,
         sources: &options.sources,
     };
     let page = Page {
@@ -130,6 +79,96 @@ pub fn write_report(
         modules: REPORT,
     };
     page.write(out)
+}
+
+/// The tables and the HTML that several panes or the data block need.
+struct Parts {
+    comparison: Option<Comparison>,
+    operators: Vec<Table>,
+    code: Vec<Table>,
+    kernels: Vec<Table>,
+    memory: String,
+    memory_data: Vec<Value>,
+}
+
+impl Parts {
+    fn build(contents: &Contents<'_>, options: &ReportOptions<'_>) -> Self {
+        let compare = options.compare;
+        let comparison =
+            compare.map(|other| Comparison::build(other.analysis, other.name, contents));
+        let (memory, memory_data) = memory_pane(contents.analysis, contents.growth.as_ref());
+        Self {
+            comparison,
+            operators: operator_tables(contents),
+            code: code_tables(contents),
+            kernels: kernel_tables(contents),
+            memory,
+            memory_data,
+        }
+    }
+
+    /// Returns the panes that have something to show, in the order of the navigation.
+    fn panes(
+        &self,
+        contents: &Contents<'_>,
+        drawn: &DrawnEvents,
+        options: &ReportOptions<'_>,
+    ) -> Vec<Pane> {
+        let code = format!(
+            "<h1>Your code and the modules of the model</h1>\n{}",
+            tables_html(&self.code)
+        );
+        let devices = format!(
+            "<h1>Devices</h1>\n{}{}",
+            device_facts(contents),
+            tables_html(&self.kernels)
+        );
+        let comparison = self.comparison.as_ref();
+        let comparison = comparison.map(|comparison| comparison.html(contents));
+        let panes = [
+            ("overview", "Overview", Some(overview(contents))),
+            ("step", "Timeline", Some(step_pane(contents))),
+            ("operators", "Operators", Some(grouped(&self.operators))),
+            ("flames", "Flame graph", Some(FLAMES.into())),
+            ("code", "Code", (!self.code.is_empty()).then_some(code)),
+            (
+                "memory",
+                "Memory",
+                (!self.memory.is_empty()).then(|| self.memory.clone()),
+            ),
+            (
+                "kernels",
+                "Devices",
+                (!self.kernels.is_empty()).then_some(devices),
+            ),
+            ("compare", "Compare", comparison),
+            ("about", "About", Some(about(contents, drawn, options))),
+            ("detail", "Detail", Some(DETAIL.into())),
+        ];
+        let panes = panes.into_iter().filter_map(|(id, title, html)| {
+            Some(Pane {
+                id,
+                title,
+                html: html?,
+                // Names lead to details.
+                is_listed: id != "detail",
+            })
+        });
+        panes.collect()
+    }
+
+    /// Returns all tables of the page, for the scripts.
+    fn into_tables(self, contents: &Contents<'_>) -> Vec<Table> {
+        let mut tables = self.operators;
+        tables.extend(self.code);
+        tables.extend(self.kernels);
+        tables.extend(self.comparison.iter().map(Comparison::table));
+        tables.push(top_functions(contents));
+        tables.extend(path_tables(contents));
+        tables.extend(about_tables(contents));
+        tables.push(steps_table(contents));
+        tables
+    }
 }
 
 /// Writes a report to a file, as [`write_report`] does.
@@ -168,21 +207,8 @@ fn subtitle(contents: &Contents<'_>) -> String {
     format!("{events} in {}", short_time(explanation.span))
 }
 
-fn pane(id: &'static str, title: &'static str, html: String) -> Pane {
-    Pane {
-        id,
-        title,
-        html,
-        is_listed: true,
-    }
-}
-
 fn tables_html(tables: &[Table]) -> String {
     tables.iter().map(Table::html).collect()
-}
-
-fn listed(title: &str, tables: &[Table]) -> String {
-    format!("<h1>{title}</h1>\n{}", tables_html(tables))
 }
 
 /// The names of the ways to group operators, by the id of the table.
@@ -194,13 +220,13 @@ const GROUPS: [(&str, &str); 5] = [
     ("operators-dtype", "dtype"),
 ];
 
-/// Returns tables of which scripts show one at a time, with a choice above them.
-fn grouped(title: &str, groups: [(&str, &str); 5], tables: &[Table]) -> String {
-    let mut html = format!(
-        "<h1>{title}</h1>\n<div class=\"tools scripted\" role=\"group\" aria-label=\"Group by\" hidden>\n\
-         <span>Group by</span>\n"
+/// Returns the tables of operators, of which scripts show one at a time, with a choice above them.
+fn grouped(tables: &[Table]) -> String {
+    let mut html = String::from(
+        "<h1>Operators</h1>\n<div class=\"tools scripted\" role=\"group\" aria-label=\"Group by\" hidden>\n\
+         <span>Group by</span>\n",
     );
-    for (table, name) in groups {
+    for (table, name) in GROUPS {
         if tables.iter().any(|known| known.id == table) {
             let _ = writeln!(
                 html,
