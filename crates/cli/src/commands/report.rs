@@ -66,9 +66,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     refuse_input(&args.trace, &out)?;
     let reading = read(&args.trace, args.limits)?;
     let repairs = reading.repairs.iter();
-    let repairs: Vec<String> = repairs
-        .map(|(_, _, sentence)| sentence.to_string())
-        .collect();
+    let repairs: Vec<String> = repairs.map(|(_, _, sentence)| sentence.clone()).collect();
     let analysis = Analysis::build(reading.profile);
     tell_part(&args.trace, &analysis);
     let other = match &args.compare {

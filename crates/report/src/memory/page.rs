@@ -136,7 +136,7 @@ fn place_section(
          <thead><tr><th scope=\"col\" class=\"text\">Category</th><th scope=\"col\">At the peak</th>\
          <th scope=\"col\">Share</th><th scope=\"col\">At the end</th></tr></thead>\n\
          <tbody>\n{categories}</tbody>\n</table>\n</div>\n\
-         <h2>Held at the peak</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Held at the peak\">\n<table>\n\
+         <h2>Held at the peak</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Held at the peak of {device}\">\n<table>\n\
          <caption>Who holds memory at the peak</caption>\n\
          <thead><tr><th scope=\"col\">Bytes</th><th scope=\"col\">Share</th><th scope=\"col\">Blocks</th>\
          <th scope=\"col\" class=\"text\">Category</th><th scope=\"col\" class=\"text\">Allocated by</th>\

@@ -36,7 +36,7 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
     let width = shown.len().max(LEAST_BARS) as f64 * (BAR + GAP);
     let mut html = format!(
         "<h2>Steps</h2>\n<figure class=\"steps\">\n<div class=\"axis\"><span>{}</span><span>0</span></div>\n\
-         <svg viewBox=\"0 0 {width} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"img\" class=\"{}\" \
+         <svg viewBox=\"0 0 {width} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"group\" class=\"{}\" \
          aria-label=\"The time of each step by what it was spent on. The table of steps has the numbers.\">\n",
         escaped(&short_time(Nanos(longest))),
         bars_class(shown.len())
@@ -83,7 +83,7 @@ fn push_bar(html: &mut String, time: &StepTime, x: f64, longest: u64) {
     let slow = if time.is_slow { ", slow" } else { "" };
     let _ = write!(
         html,
-        "<a href=\"#step?step={number}\"><title>Step {number}: {}{slow}</title>\
+        "<a href=\"#step?step={number}\" aria-label=\"Step {number}: {0}{slow}\"><title>Step {number}: {0}{slow}</title>\
          <rect class=\"bar\" x=\"{x}\" y=\"0\" width=\"{BAR}\" height=\"{HEIGHT}\"/>",
         short_time(time.step.duration)
     );

@@ -99,9 +99,9 @@ fn column(page: &str, name: &str) -> Vec<u64> {
     let limit = 1_u64 << (8 * width);
     let mut sum = 0;
     let values = (0..count).map(|index| {
-        let planes = 0..width;
+        let bytes_of = 0..width;
         let value =
-            planes.map(|plane| u64::from(bytes[offset + plane * count + index]) << (8 * plane));
+            bytes_of.map(|plane| u64::from(bytes[offset + plane * count + index]) << (8 * plane));
         let value: u64 = value.sum();
         if place["is_difference"] == false {
             return value;
@@ -203,7 +203,7 @@ fn hostile_names_are_text_everywhere() {
         time.annotation("ProfilerStep#0", |time| {
             let call = format!("{name}.py(7): {name}");
             time.event(Category::PythonFunction, &call, |time| {
-                time.op(name, 300_000)
+                time.op(name, 300_000);
             });
         });
     }));
