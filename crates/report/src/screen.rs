@@ -124,7 +124,7 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
     text
 }
 
-/// What stands below the functions of a screen.
+/// The operators of a screen and the lines below them.
 struct Parts {
     operators: Vec<Vec<String>>,
     bottom: String,
