@@ -43,7 +43,15 @@ pub fn write_memory_timeline_html(
     out: &mut dyn Write,
 ) -> Result<()> {
     let name = memory_place_name(analysis, place);
-    let (html, data) = place_section(analysis, place, 0, MOST_POINTS);
+    let (html, data) = place_section(
+        analysis,
+        place,
+        Section {
+            level: 1,
+            index: 0,
+            points: MOST_POINTS,
+        },
+    );
     let page = Page {
         title: format!("Memory of {name}"),
         subtitle: String::new(),
@@ -70,10 +78,19 @@ pub(crate) fn memory_pane(
     }
     let places = analysis.memory_timeline().places_by_peak(analysis);
     let shown = &places[..places.len().min(MOST_PLACES)];
-    let mut html = growth.map_or_else(String::new, growth_html);
+    let mut html = String::from("<h1>Memory</h1>\n");
+    html.push_str(&growth.map_or_else(String::new, growth_html));
     let mut data = Vec::new();
     for (index, &place) in shown.iter().enumerate() {
-        let (section, points) = place_section(analysis, place, index, REPORT_POINTS);
+        let (section, points) = place_section(
+            analysis,
+            place,
+            Section {
+                level: 2,
+                index,
+                points: REPORT_POINTS,
+            },
+        );
         html.push_str(&section);
         data.push(points);
     }
@@ -110,12 +127,26 @@ fn growth_html(growth: &MemoryGrowth) -> String {
     html
 }
 
+/// How a section about one process and device is written.
+#[derive(Clone, Copy)]
+struct Section {
+    /// The level of its heading.
+    level: usize,
+    /// The number of its chart on the page.
+    index: usize,
+    /// The approximate maximum number of points in its table.
+    points: usize,
+}
+
 /// Returns the section of one process and device as HTML, and the data of its chart.
 fn place_section(
     analysis: &Analysis,
     place: MemoryPlace,
-    index: usize,
-    most: usize,
+    Section {
+        level,
+        index,
+        points: most,
+    }: Section,
 ) -> (String, Value) {
     let peak = analysis.memory_timeline().peak(analysis, place);
     let all = MemoryPoints::build(analysis, place);
@@ -129,23 +160,24 @@ fn place_section(
         },
     );
     let html = format!(
-        "<h1>Memory of {device}</h1>\n\
+        "<h{level}>Memory of {device}</h{level}>\n\
          <p>Peak <strong>{most}</strong>, {peak_time}; {end} in use at the end.{loss}</p>\n\
          {notes}{CHART_BEGIN}data-memory=\"{index}\"{CHART_REST}\
-         <h2>By category</h2>\n<div class=\"wide\">\n<table>\n<caption>Bytes by category</caption>\n\
+         <h{inner}>By category</h{inner}>\n<div class=\"wide\">\n<table>\n<caption>Bytes by category</caption>\n\
          <thead><tr><th scope=\"col\" class=\"text\">Category</th><th scope=\"col\">At the peak</th>\
          <th scope=\"col\">Share</th><th scope=\"col\">At the end</th></tr></thead>\n\
          <tbody>\n{categories}</tbody>\n</table>\n</div>\n\
-         <h2>Held at the peak</h2>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Held at the peak of {device}\">\n<table>\n\
+         <h{inner}>Held at the peak</h{inner}>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Held at the peak of {device}\">\n<table>\n\
          <caption>Who holds memory at the peak</caption>\n\
          <thead><tr><th scope=\"col\">Bytes</th><th scope=\"col\">Share</th><th scope=\"col\">Blocks</th>\
          <th scope=\"col\" class=\"text\">Category</th><th scope=\"col\" class=\"text\">Allocated by</th>\
          <th scope=\"col\" class=\"text\">Stack, innermost first</th></tr></thead>\n\
          <tbody>\n{holders}</tbody>\n</table>\n</div>\n{more}\
-         <h2>Over time</h2>\n<details>\n<summary>{count}</summary>\n<div class=\"wide\">\n<table class=\"points\">\n\
+         <h{inner}>Over time</h{inner}>\n<details>\n<summary>{count}</summary>\n<div class=\"wide\">\n<table class=\"points\">\n\
          <caption>Bytes in use over time</caption>\n\
          <thead><tr><th scope=\"col\">Time (&micro;s)</th>{heads}<th scope=\"col\">Total</th></tr></thead>\n\
          <tbody>\n{rows}</tbody>\n</table>\n</div>\n</details>\n",
+        inner = level + 1,
         device = escaped(&memory_place_name(analysis, place)),
         most = amount_text(&peak, peak.total()),
         end = amount_text(&peak, peak.total_at_end()),

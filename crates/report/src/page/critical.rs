@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::columns::Columns;
 use super::contents::Contents;
 use super::events::DrawnEvents;
-use super::markup::escaped;
+use super::markup::{escaped, with_units};
 use super::table::{Cell, Kind, Table, column};
 use crate::steps::{percent, short_time};
 
@@ -23,7 +23,10 @@ pub(super) fn path_section(contents: &Contents<'_>) -> String {
         return String::new();
     }
     let total = path.split.total();
-    let kinds = path.split.iter().filter(|(_, time)| time.0 > 0);
+    let kinds = path
+        .split
+        .iter()
+        .filter(|(_, time)| time.0 * 100 >= total.0);
     let kinds = kinds.map(|(kind, time)| format!("{} {}", kind.name(), percent(time, total)));
     let mut html = String::from("<h2>Critical path</h2>\n");
     let _ = writeln!(
@@ -31,7 +34,7 @@ pub(super) fn path_section(contents: &Contents<'_>) -> String {
         "<p>An average step takes {} without the profiler: {}. Savings come from a replay of what \
          depends on what, and do not add up.</p>",
         escaped(&short_time(path.unrecorded)),
-        escaped(&kinds.collect::<Vec<_>>().join(", "))
+        escaped(&with_units(&kinds.collect::<Vec<_>>().join(", ")))
     );
     for table in path_tables(contents) {
         html.push_str(&table.html());

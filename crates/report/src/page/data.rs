@@ -25,6 +25,9 @@ use crate::error::Result;
 /// The version of the layout, which the scripts check.
 const VERSION: u32 = 1;
 
+/// The size of columns from which on speed matters more than the last 2 % of the size.
+const LARGE: usize = 4 << 20;
+
 /// Returns the data block as JSON.
 pub(super) fn data_block(
     contents: &Contents<'_>,
@@ -77,15 +80,15 @@ pub(super) struct Rest<'a> {
 fn packed(document: &str, columns: &[u8]) -> Result<String> {
     let mut compressed = Vec::new();
     let length = (document.len() as u32).to_le_bytes();
-    write_compressed::<_, crate::Error>(
-        &mut compressed,
-        Some(Compression::Gzip),
-        Effort::Small,
-        |out| {
-            out.write_all(&length)?;
-            out.write_all(document.as_bytes())?;
-            Ok(out.write_all(columns)?)
-        },
-    )?;
+    let effort = if columns.len() > LARGE {
+        Effort::Fast
+    } else {
+        Effort::Small
+    };
+    write_compressed::<_, crate::Error>(&mut compressed, Some(Compression::Gzip), effort, |out| {
+        out.write_all(&length)?;
+        out.write_all(document.as_bytes())?;
+        Ok(out.write_all(columns)?)
+    })?;
     Ok(format!("{{\"packed\":\"{}\"}}", base64(&compressed)))
 }

@@ -44,6 +44,14 @@ pub(super) fn sentence(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
+/// Returns a text in which numbers stay with their units at the end of a line.
+pub(super) fn with_units(text: &str) -> String {
+    let units = [" %", " us", " ms", " s ", " s,", " s."];
+    units.iter().fold(text.into(), |text: String, unit| {
+        text.replace(unit, &unit.replacen(' ', "\u{a0}", 1))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,7 +10,7 @@ use mindprof_model::Nanos;
 use super::code::functions_table;
 use super::contents::Contents;
 use super::findings::finding_cards;
-use super::markup::{escaped, sentence};
+use super::markup::{escaped, sentence, with_units};
 use super::steps::steps_chart;
 use super::table::{Table, share_text};
 use crate::advice::overhead_text;
@@ -55,11 +55,7 @@ fn verdict(contents: &Contents<'_>) -> String {
     if contents.explanation.events == 0 {
         return "Nothing was recorded".into();
     }
-    if let Some(finding) = advice
-        .findings
-        .first()
-        .filter(|finding| finding.share > 0.0)
-    {
+    if let Some(finding) = advice.findings.first() {
         return finding_verdict(finding, advice.overhead.unrecorded);
     }
     match advice.steps {
@@ -68,13 +64,21 @@ fn verdict(contents: &Contents<'_>) -> String {
     }
 }
 
+/// Returns what the most valuable finding says: what mending it saves, or if that is no time, how
+/// much memory is concerned.
 fn finding_verdict(finding: &Finding, step: Nanos) -> String {
-    let saved = Nanos((step.0 as f64 * finding.share) as u64);
-    format!(
-        "{}: mending it saves about {} of each step",
-        escaped(&sentence(finding.rule.cause)),
-        escaped(&short_time(saved)),
-    )
+    let cause = escaped(&sentence(finding.rule.cause));
+    if finding.share > 0.0 {
+        let saved = short_time(Nanos((step.0 as f64 * finding.share) as u64));
+        return format!(
+            "{cause}: mending it saves about {} of each step",
+            escaped(&saved)
+        );
+    }
+    match finding.bytes {
+        Some(bytes) => format!("{cause}: {} a step", memory_text(bytes as i64)),
+        None => cause,
+    }
 }
 
 fn bound(contents: &Contents<'_>) -> &'static str {
@@ -100,13 +104,7 @@ fn summary(contents: &Contents<'_>) -> String {
     if contents.path.steps > 0 {
         let _ = write!(text, "{}.", sentence(bound(contents)));
     }
-    // A number stays with its unit.
-    let units = [" %", " us", " ms", " s ", " s,"];
-    units
-        .iter()
-        .fold(text.trim_end().into(), |text: String, unit| {
-            text.replace(unit, &unit.replacen(' ', "\u{a0}", 1))
-        })
+    with_units(text.trim_end())
 }
 
 /// Returns the key numbers.

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use mindprof_analyze::{Analysis, Metric};
 use mindprof_answers::{SourceFile, Work};
 use mindprof_model::{
-    Category, DeviceKind, Event, Nanos, Part, StackId, StringTable, Thread, Timeline,
+    Category, DeviceKind, Event, MemoryRecord, Nanos, Part, StackId, StringTable, Thread, Timeline,
 };
 
 use super::*;
@@ -247,6 +247,39 @@ fn source_lines_are_only_those_that_were_given() {
     let lines = document["source"]["train.py"].as_object().unwrap();
     assert_eq!(lines["7"], "line 7");
     assert!(!lines.contains_key("20"), "lines without cost stay out");
+}
+
+#[test]
+fn a_finding_without_a_price_is_the_verdict_too() {
+    // Each step allocates a block that nothing frees.
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    for step in 0..10_u64 {
+        let name = part.strings.intern(&format!("ProfilerStep#{step}"));
+        let (start, long) = (Nanos(step * 1_000_000), Nanos(900_000));
+        part.add_event(Event::new(Category::Annotation, name, thread, start, long));
+        let name = part.strings.intern("aten::mm");
+        part.add_event(Event::new(Category::Operator, name, thread, start, long));
+        part.add_memory(MemoryRecord {
+            time: Nanos(step * 1_000_000 + 1000),
+            address: step + 1,
+            bytes: 1 << 20,
+            total_allocated: (step + 1) << 20,
+            total_reserved: 0,
+            thread,
+            stack: StackId::NONE,
+            device: DeviceKind::Cpu,
+            device_index: -1,
+        });
+    }
+    let page = report(&Analysis::build(part.into_profile().unwrap()));
+    let (_, verdict) = page.split_once("<h1 class=\"verdict\">").unwrap();
+    assert!(verdict.starts_with("Memory grows with every step: 1.00 MB a step</h1>"));
 }
 
 #[test]
