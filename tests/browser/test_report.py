@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.report_page import make_trace
 from tests.browser.browser import Browser, Page
 
 ROOT = Path(__file__).parents[2]
@@ -289,5 +290,21 @@ def test_the_memory_page_of_its_own_works(
     page.run("document.querySelector('.memory .chart').focus()")
     page.press("p")
     assert "MB" in page.run("document.querySelector('.memory .reading').textContent")
+    assert page.problems() == []
+    page.close()
+
+
+def test_a_million_events_are_drawn(browser: Browser, write_page: Write, tmp_path: Path) -> None:
+    trace = tmp_path / "million.json"
+    make_trace(trace, 1_000_000)
+    path = write_page(trace)
+    assert path.stat().st_size < 7_000_000
+    page = browser.open(path)
+    visit_all(page)
+    page.go("#step")
+    page.type("#find", "aten::relu_1")
+    assert page.run("document.getElementById('found').textContent").endswith(" events")
+    page.go("#detail?kind=operator&name=aten::relu_1")
+    assert page.run("document.querySelector('#detail-body .tiles').textContent")
     assert page.problems() == []
     page.close()

@@ -31,8 +31,13 @@ pub(super) fn path_section(contents: &Contents<'_>) -> String {
     let mut html = String::from("<h2>Critical path</h2>\n");
     let _ = writeln!(
         html,
-        "<p>An average step takes {} without the profiler: {}. Savings come from a replay of what \
+        "<p>{} takes {} without the profiler: {}. Savings come from a replay of what \
          depends on what, and do not add up.</p>",
+        if path.has_steps {
+            "An average step"
+        } else {
+            "The recording"
+        },
         escaped(&short_time(path.unrecorded)),
         escaped(&with_units(&kinds.collect::<Vec<_>>().join(", ")))
     );

@@ -28,7 +28,9 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
         "<p class=\"lead\">{}</p>",
         escaped(&summary(contents))
     );
-    html.push_str(&tiles(contents));
+    if contents.explanation.events > 0 {
+        html.push_str(&tiles(contents));
+    }
     html.push_str(&steps_chart(contents));
     html.push_str("<h2>What is slow, and what mending it saves</h2>\n");
     html.push_str(&finding_cards(contents));
@@ -186,7 +188,7 @@ fn completeness(contents: &Contents<'_>) -> String {
             "This is a part of a recording: {kept} of {of} events"
         ));
     }
-    if explanation.steps.steps.is_empty() {
+    if explanation.steps.steps.is_empty() && explanation.events > 0 {
         facts.push(
             "No complete steps: record with prof.step(), and shares are those of a step".into(),
         );

@@ -12,6 +12,9 @@ use crate::steps::short_time;
 /// The largest number of rows that are written as HTML. The scripts show the others too.
 const WRITTEN_ROWS: usize = 50;
 
+/// The text that leads to the detail of an event without a name.
+const NAMELESS: &str = "(no name)";
+
 /// The meaning of a column, which decides its alignment and how numbers are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -110,6 +113,7 @@ impl Cell {
 
     /// Returns a text that leads to the detail of a name.
     pub(super) fn named(kind: &str, name: &str, text: &str) -> Self {
+        let text = if text.is_empty() { NAMELESS } else { text };
         let view = format!("detail?kind={kind}&name={}", encoded(name));
         Self::Link(text.into(), view)
     }
