@@ -222,7 +222,9 @@ fn cells(
         ));
     }
     if group_by.input_shapes {
-        cells.push(Cell::text(row.shapes.as_deref().unwrap_or("")));
+        // Kernels have no inputs.
+        let shapes = row.shapes.as_deref().filter(|shapes| *shapes != "[]");
+        cells.push(Cell::text(shapes.unwrap_or("")));
     }
     let is_counted = row.is_device_work || row.float(Metric::SelfDeviceTimeTotal) > 0.0;
     cells.extend([
