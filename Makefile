@@ -369,7 +369,7 @@ bench-write: build-release $(PARITY_READY) ## Measure writing traces against the
 	$(BIN)/python benchmarks/write_trace.py --torch-python $(TORCH_PYTHON)
 
 .PHONY: ci
-ci: lint test ## Run lint and test: every change has to pass them
+ci: lint test test-browser ## Run lint and all tests, those in a browser included: every change has to pass them
 
 .PHONY: format
 format: setup ## Format all code

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { firstFrom, fittedRange, hitLane, visitVisible } from "../../crates/report/page/lanes.js";
-import { levelPositions, nest, subtractInner } from "../../crates/report/page/nesting.js";
+import { levelPositions, nest, startsOf, subtractInner } from "../../crates/report/page/nesting.js";
 import { rulerMarks } from "../../crates/report/page/marks.js";
 
 /** Returns disjoint intervals of a pseudo-random lane. */
@@ -63,6 +63,12 @@ test("events nest by time, and calls that are left out leave no gap", () => {
   assert.deepEqual(Array.from(own), [30, 15, 5, 10]);
   const without = nest(events, 0, 4, (index) => index !== 1);
   assert.deepEqual(levelPositions(without, 0).map((level) => Array.from(level)), [[0, 3], [2]]);
+});
+
+test("starts follow from gaps, from the start or the end of the event before", () => {
+  // a |-----|  b inside of it, c after b but inside of a; d on another track
+  const tracks = [{ first: 0, count: 3 }, { first: 3, count: 1 }];
+  assert.deepEqual(Array.from(startsOf([5, 10, 3, 7], [0, 1, 0, 0], [100, 20, 9, 4], tracks)), [5, 15, 38, 7]);
 });
 
 test("a range stays inside of the whole and keeps a least length", () => {

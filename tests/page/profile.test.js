@@ -11,7 +11,7 @@ import { traceText } from "../../crates/report/page/trace_file.js";
 // kernel       |-------|            stream, owned by mm
 function small() {
   const columns = new Map(Object.entries({
-    start: [0, 10, 40, 20], duration: [100, 20, 10, 25], name: [1, 2, 3, 4], category: [1, 0, 0, 4],
+    gap: [0, 10, 10, 20], inside: [0, 1, 0, 0], duration: [100, 20, 10, 25], name: [1, 2, 3, 4], category: [1, 0, 0, 4],
     owner_from: [1], owner_to: [3], own_at: [2], own: [9],
   }).map(([name, values]) => [name, Uint32Array.from(values)]));
   const tracks = [{ name: "main", is_stream: false, first: 0, count: 3 }, { name: "stream 7", is_stream: true, first: 3, count: 1 }];

@@ -9,6 +9,28 @@
  */
 
 /**
+ * Returns where events begin. Each gap is from the start of the event before if the event begins
+ * inside of it, otherwise from its end.
+ * @param {ArrayLike<number>} gap
+ * @param {ArrayLike<number>} inside
+ * @param {ArrayLike<number>} duration
+ * @param {{ first: number, count: number }[]} tracks
+ * @returns {Float64Array}
+ */
+export function startsOf(gap, inside, duration, tracks) {
+  const starts = new Float64Array(gap.length);
+  for (const { first, count } of tracks) {
+    let start = 0, end = 0;
+    for (let index = first; index < first + count; index += 1) {
+      start = (inside[index] ? start : end) + gap[index];
+      end = start + duration[index];
+      starts[index] = start;
+    }
+  }
+  return starts;
+}
+
+/**
  * @typedef {object} Nested
  * @property {Int32Array} parent  The position of the event around each event, or -1.
  * @property {Uint16Array} depth

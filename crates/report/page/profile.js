@@ -1,7 +1,7 @@
 // @ts-check
 // The profile behind a page: events by position, with their names, tracks, stacks and arrows.
 // Nothing here accesses the page.
-import { levelPositions, nest, subtractInner } from "./nesting.js";
+import { levelPositions, nest, startsOf, subtractInner } from "./nesting.js";
 import { colourNumber } from "./colours.js";
 
 /** @typedef {import("./columns.js").Numbers} Numbers */
@@ -45,8 +45,8 @@ export class Profile {
     this.steps = document.steps;
     this.stepsByStart = [...this.steps].sort((a, b) => a.start - b.start);
     this.stepStarts = this.stepsByStart.map((step) => step.start);
-    this.start = column("start");
     this.duration = column("duration");
+    this.start = startsOf(column("gap"), column("inside"), this.duration, this.tracks);
     this.name = column("name");
     this.category = column("category");
     this.inputs = column("inputs");

@@ -127,7 +127,7 @@ impl DrawnEvents {
         let profile = analysis.profile();
         let events = || self.ids().map(|id| profile.event(id));
         let collect = |value: &dyn Fn(&Event) -> u64| events().map(value).collect::<Vec<u64>>();
-        columns.push_differences("start", &collect(&|event| event.start.0));
+        self.write_starts(profile, columns);
         columns.push("duration", &collect(&|event| event.duration.0));
         columns.push("category", &collect(&|event| event.category as u64));
         let mut names: Vec<u32> = vec![NOWHERE; profile.strings().len()];
@@ -144,6 +144,33 @@ impl DrawnEvents {
         self.write_inputs(profile, columns, strings);
         self.write_stacks(analysis, columns, strings);
         self.write_own_times(analysis, columns);
+    }
+
+    /// Writes where events begin, relative to the event before on the track: to its start if they
+    /// begin inside of it, otherwise to its end. Durations are written anyway, so that this leaves
+    /// only the gaps, which are a quarter smaller than the differences of starts.
+    ///
+    /// ```text
+    /// a  |-------------|
+    /// b    |---|             gap from the start of a
+    /// c          |--|        gap from the end of b
+    /// ```
+    fn write_starts(&self, profile: &Profile, columns: &mut Columns) {
+        let (mut gaps, mut insides) = (Vec::new(), Vec::new());
+        for track in &self.tracks {
+            let ids = &self.order[track.first..track.first + track.count];
+            let (mut start, mut end) = (Nanos::ZERO, Nanos::ZERO);
+            for &id in ids {
+                let event = profile.event(id);
+                let is_inside = event.start < end;
+                let before = if is_inside { start } else { end };
+                gaps.push(event.start.saturating_sub(before).0);
+                insides.push(u64::from(is_inside));
+                (start, end) = (event.start, event.end());
+            }
+        }
+        columns.push("gap", &gaps);
+        columns.push("inside", &insides);
     }
 
     fn write_inputs(&self, profile: &Profile, columns: &mut Columns, strings: &mut Strings) {
