@@ -114,9 +114,8 @@ AXE := target/axe/node_modules/axe-core/axe.min.js
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome 2> /dev/null))
 
 .PHONY: test-browser
-test-browser: setup ## Open reports in Chromium and use every pane; installs Debian's chromium where it may
-	$(if $(CHROMIUM),,apt-get install --yes --quiet chromium || echo "no Chromium: its tests are skipped")
-	cargo build --quiet --package mindprof-cli
+test-browser: setup build ## Open reports in Chromium and use every pane; installs Debian's chromium where it may
+	$(if $(CHROMIUM),,timeout 300 apt-get install --yes --quiet chromium || echo "no Chromium: its tests are skipped")
 	test -f $(AXE) || npm install --silent --no-audit --no-fund --prefix target/axe axe-core@4.11.0 > /dev/null 2>&1 || true
 	BROWSER_TESTS=1 AXE=$(CURDIR)/$(AXE) $(BIN)/python -m pytest -q -p no:cacheprovider tests/browser
 
