@@ -1,4 +1,4 @@
-"""Training that logs the norm of each gradient as a Python number."""
+"""Training that logs the norm and the largest part of each gradient as Python numbers."""
 
 import torch
 from torch import nn
@@ -8,7 +8,8 @@ def log_gradients(model, history):
     total = 0.0
     for name, parameter in model.named_parameters():
         norm = parameter.grad.detach().norm(2).item()
-        history.setdefault(name, []).append(norm)
+        largest = parameter.grad.detach().abs().max().item()
+        history.setdefault(name, []).append((norm, largest))
         total += norm**2
     return total**0.5
 
