@@ -32,7 +32,7 @@ use crate::step_split::{StepSplit, split};
 use crate::step_times::loop_thread;
 use crate::steps::{Step, Steps};
 
-pub(crate) use arguments::is_in_number;
+pub(crate) use arguments::{is_in_number, value_of};
 pub(crate) use by_correlation::ByCorrelation;
 pub use cards::{Card, MathUnits};
 pub use copies::{CopyDirection, CopyUse, CpuMemory};

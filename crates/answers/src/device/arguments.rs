@@ -97,23 +97,33 @@ impl WorkArguments {
 /// Finds the values behind known keys: `"bytes":512,"memory bandwidth (GB/s)":0.3`. Returns where
 /// each begins.
 fn find_numbers(text: &str) -> Vec<(Argument, usize)> {
-    let mut found = Vec::new();
+    let known = values(text).filter_map(|(key, begin)| Some((Argument::of(key)?, begin)));
+    known.collect()
+}
+
+/// Returns where the value behind a key begins. A text that is a value itself is no key.
+pub(crate) fn value_of(text: &str, key: &str) -> Option<usize> {
+    let mut values = values(text);
+    values
+        .find(|(known, _)| *known == key)
+        .map(|(_, begin)| begin)
+}
+
+/// Returns the keys of a text, and where the value of each begins.
+fn values(text: &str) -> impl Iterator<Item = (&str, usize)> {
     let mut rest = text;
-    while let Some(begin) = rest.find('"') {
-        let key_and_more = &rest[begin + 1..];
-        let Some(end) = key_and_more.find('"') else {
-            break;
-        };
-        let (key, after) = (&key_and_more[..end], &key_and_more[end + 1..]);
-        rest = after;
-        let Some(value) = after.trim_start().strip_prefix(':') else {
-            continue;
-        };
-        if let Some(argument) = Argument::of(key) {
-            found.push((argument, text.len() - value.trim_start().len()));
+    std::iter::from_fn(move || {
+        loop {
+            let begin = rest.find('"')?;
+            let key_and_more = &rest[begin + 1..];
+            let end = key_and_more.find('"')?;
+            let (key, after) = (&key_and_more[..end], &key_and_more[end + 1..]);
+            rest = after;
+            if let Some(value) = after.trim_start().strip_prefix(':') {
+                return Some((key, text.len() - value.trim_start().len()));
+            }
         }
-    }
-    found
+    })
 }
 
 /// Returns the number that a text begins with, if it is neither negative nor infinite.
@@ -153,6 +163,14 @@ mod tests {
         assert_eq!(kernel.bytes, None);
         let copy = parse(r#""kind":"bytes","bytes":19267584,"memory bandwidth (GB/s)":9.9"#);
         assert_eq!(copy.bytes, Some(19_267_584));
+    }
+
+    #[test]
+    fn a_text_that_is_a_value_is_no_key() {
+        let text = r#""kind":"bytes", "note":"blocks per SM","bytes": 512"#;
+        assert_eq!(value_of(text, "bytes"), Some(text.len() - 3));
+        assert_eq!(value_of(text, "blocks per SM"), None);
+        assert_eq!(value_of(text, "kind"), Some(7));
     }
 
     #[test]
