@@ -1,7 +1,7 @@
 //! Which kernels use tensor cores, told by their names, and which operators could.
 
 /// Parts of the names of kernels that multiply matrices on tensor cores.
-const MARKERS: [&str; 27] = [
+const MARKERS: [&str; 28] = [
     // The shapes of the instruction.
     "h884",
     "s884",
@@ -21,6 +21,7 @@ const MARKERS: [&str; 27] = [
     "xmma_fprop_implicit_gemm",
     "xmma_dgrad_implicit_gemm",
     "xmma_wgrad_implicit_gemm",
+    "xmma_wgrad_indexed_implicit_gemm",
     "xmma_sparse_conv",
     "xmma_sparse_gemm",
     "xmma_warp_specialized_implicit_gemm",
@@ -87,6 +88,14 @@ mod tests {
             (
                 "cudnn_generated_fort_native_sdpa_sm90_flash_bprop_wgmma_f16_knob_26",
                 true,
+            ),
+            (
+                "sm90_xmma_wgrad_indexed_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x64x64",
+                true,
+            ),
+            (
+                "void cask_plugin__5x_cudnn::xmma__5x_cudnn::init_device_workspace_kernel<xmma__5x_cudnn::implicit_gemm::wgrad_indexed::Warp_specialized_params>",
+                false,
             ),
             // The plugin for TensorBoard takes this one for tensor cores: it is single precision.
             (
