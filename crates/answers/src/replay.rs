@@ -20,7 +20,9 @@ use std::ops::Range;
 use mindprof_analyze::Analysis;
 use mindprof_model::{EventId, Nanos};
 
-pub(crate) use calls::{is_allocation_call, is_blocking_call, is_copy_call};
+pub(crate) use calls::{
+    is_allocation_call, is_blocking_call, is_copy_call, is_pageable_copy, waited_for_copy,
+};
 use host_tasks::HostTasks;
 pub(crate) use path::{Lag, Piece, Work as PieceWork};
 pub(crate) use removals::Removals;

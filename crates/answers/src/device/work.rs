@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::arguments::{ArgumentsWalk, WorkArguments};
 use super::by_correlation::ByCorrelation;
+use crate::replay::{is_pageable_copy, waited_for_copy};
 use crate::step_split::{StepClass, device_class};
 
 /// One kernel, copy or fill.
@@ -178,7 +179,7 @@ impl Works {
                 None => calls.note(kinds[event.name.index()], origin, event),
                 Some(first) if launches[first].is_none() => {
                     let item = self.item(first);
-                    launches[first] = Some(calls.launch(origin, event, item));
+                    launches[first] = Some(calls.launch(profile, event, item));
                 }
                 Some(_) => {}
             }
@@ -263,7 +264,8 @@ impl Calls {
     ///                      '---------------'               held up for so long
     /// stream        |----work----|                   |----work----|
     /// ```
-    fn launch(&mut self, origin: usize, call: &Event, work: &WorkItem) -> Launch {
+    fn launch(&mut self, profile: &Profile, call: &Event, work: &WorkItem) -> Launch {
+        let origin = profile.origin(call.thread);
         let synchronizing = self.synchronizing.entry(origin).or_default();
         let (mut held_up, mut until) = (Nanos::ZERO, Nanos::ZERO);
         for &(begin, end) in synchronizing.iter() {
@@ -272,8 +274,11 @@ impl Calls {
             until = until.max(end);
         }
         synchronizing.retain(|&(_, end)| end > call.start);
-        // A call that returns after its copy has ended has waited for it.
-        if work.class == StepClass::Copy && call.end() >= work.end {
+        let is_awaited = || {
+            let is_pageable = is_pageable_copy(profile.name(profile.event(work.id)));
+            waited_for_copy(call.end(), (work.start, work.end), is_pageable)
+        };
+        if work.class == StepClass::Copy && is_awaited() {
             synchronizing.push((call.start, call.end()));
         }
         self.is_launching[call.thread.index()] = true;

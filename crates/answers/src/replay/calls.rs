@@ -1,6 +1,8 @@
 //! The calls of a device's runtime that wait, copy or take memory, told by their names.
 
-use mindprof_model::Profile;
+use mindprof_model::{Nanos, Profile};
+
+use super::device_tasks::CLOCK_ERROR;
 
 /// The calls that wait for device work, by the beginnings of their names. Taking and freeing memory
 /// waits as well.
@@ -41,6 +43,33 @@ pub(super) fn waits_for_all(name: &str) -> bool {
 pub(crate) fn is_allocation_call(name: &str) -> bool {
     let allocates = ["Malloc", "Free", "HostAlloc"];
     allocates.iter().any(|part| name.contains(part)) && !name.contains("Async")
+}
+
+/// The last piece of a copy from pageable memory is on its way when the call returns: the driver
+/// copies it from a buffer of its own. This is the longest that it takes.
+const LONGEST_TAIL: Nanos = Nanos(100_000);
+
+/// Returns whether a copy is from or to memory that the device cannot reach by itself, so that the
+/// call has to wait for the work before it on the stream and for the copy.
+pub(crate) fn is_pageable_copy(name: &str) -> bool {
+    name.contains("Pageable")
+}
+
+/// Returns whether a call that ended at a time waited for a copy, which it launched.
+///
+/// ```text
+/// call      |--waits for the stream--|--copies--|
+/// stream    |======kernel===========||===copy=====|
+///                                               '-' at most half of the copy, or the error of a clock
+/// ```
+pub(crate) fn waited_for_copy(call_end: Nanos, copy: (Nanos, Nanos), is_pageable: bool) -> bool {
+    let (begin, end) = copy;
+    let tail = if is_pageable {
+        LONGEST_TAIL.min(Nanos(end.saturating_sub(begin).0 / 2))
+    } else {
+        Nanos::ZERO
+    };
+    end <= call_end.saturating_add(tail.max(CLOCK_ERROR))
 }
 
 /// The device work that a call of the runtime waits for.

@@ -6,9 +6,9 @@
 use std::ops::Range;
 
 use mindprof_analyze::Analysis;
-use mindprof_model::{Nanos, ThreadId};
+use mindprof_model::{EventId, Nanos, Profile, ThreadId};
 
-use super::calls::CallWait;
+use super::calls::{CallWait, is_pageable_copy, waited_for_copy};
 use super::chains::Chain;
 use super::device_tasks::{CLOCK_ERROR, DeviceTask, DeviceTasks};
 use super::host_tasks::HostTasks;
@@ -59,7 +59,7 @@ impl Tasks {
         let launches = Launches::build(&chains, &first_tasks);
         drop(chains);
         tasks.add_device_work(analysis, steps, &launches);
-        tasks.find_waits(&calls);
+        tasks.find_waits(analysis.profile(), &calls);
         tasks.join_backward_threads(loop_thread);
         tasks.find_last_of_steps(steps, loop_thread);
         tasks.find_needed();
@@ -162,7 +162,7 @@ impl Tasks {
     }
 
     /// Finds the device work that calls of the runtime wait for.
-    fn find_waits(&mut self, calls: &[(u32, CallWait)]) {
+    fn find_waits(&mut self, profile: &Profile, calls: &[(u32, CallWait)]) {
         let first = self.first_of_devices();
         let is_copy = |call: &&(u32, CallWait)| call.1 == CallWait::Copy;
         for &(call, _) in calls.iter().filter(is_copy) {
@@ -187,7 +187,12 @@ impl Tasks {
                 CallWait::Nothing => {}
                 CallWait::Copy => {
                     let copy = self.joints.of(call).waits_for;
-                    if self.end(copy) > limit {
+                    let is_awaited = |copy: &DeviceTask| {
+                        let name = profile.name(profile.event(EventId::from_raw(copy.event)));
+                        let is_pageable = is_pageable_copy(name);
+                        waited_for_copy(self.host.end(call), (copy.begin, copy.end), is_pageable)
+                    };
+                    if !self.device_work(copy).is_some_and(is_awaited) {
                         self.joints.of(call).waits_for = NONE;
                     }
                 }

@@ -111,6 +111,45 @@ fn a_blocking_copy_holds_the_host() {
     assert_eq!(whole_ms(&changed), [11], "the copy ends after the host");
 }
 
+// step     |-----------------------------------|   0..20
+// launch     |-|                                   1..2
+// gemm         |---------|                         2..10
+// memcpy         |-----------|                     3..14.95   waits for both
+// copy                   |----|                   10..15
+//
+// The driver copies the last piece from its own buffer, so that the call returns a little earlier.
+#[test]
+fn a_pageable_copy_waits_for_the_work_before_it() {
+    let mut drawing = Drawing::new();
+    drawing.step(0, 0, 20);
+    let stream = drawing.stream(1);
+    drawing.launch((LAUNCH, 1, 2), stream, ("gemm", 2, 10));
+    let copy = ("Memcpy HtoD (Pageable -> Device)", 10, 15);
+    let (correlation, call) = (9, drawing.part.strings.intern("cudaMemcpyAsync"));
+    let (start, duration) = (Nanos(3_000_000), Nanos(11_950_000));
+    let call = Event::new(Category::Runtime, call, drawing.host, start, duration);
+    drawing
+        .part
+        .add_linked_event(call, Links::new(0, correlation));
+    drawing.event(
+        stream,
+        Category::Kernel,
+        copy.0,
+        (copy.1, copy.2),
+        correlation,
+    );
+    let analysis = drawing.analysis();
+    assert_eq!(whole_ms(&replay(&analysis).recorded()), [20]);
+    // The copy begins at its call, after the usual latency of 1.
+    assert_eq!(without(&analysis, "gemm"), [14]);
+    let bound = pieces(&replay(&analysis), Timing::Recorded);
+    let is_of = |name: &str| {
+        let events = events(analysis.profile(), name);
+        bound.iter().any(|piece| piece.event == Some(events[0]))
+    };
+    assert!(is_of("gemm") && is_of(copy.0), "{bound:?}");
+}
+
 // launches  |-||-|                              1..2, 2..3
 // stream 1     |-------------|                  2..10
 // stream 2                   |------|           10..15   waits for the other stream

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::recorder_cost::{CostName, RecorderCost};
 use crate::replay::Timing;
-use crate::replay::calls::{is_copy_call, waits_for_all};
+use crate::replay::calls::{is_copy_call, is_pageable_copy, waited_for_copy, waits_for_all};
 use crate::steps::Step;
 
 /// The index that no task has.
@@ -311,7 +311,12 @@ impl Tasks {
             let limit = task.end.saturating_add(CLOCK_ERROR);
             let found = if is_copy {
                 let copy = copies.get(&(index as u32)).copied();
-                copy.filter(|&copy| self.tasks[copy as usize].end <= limit)
+                copy.filter(|&copy| {
+                    let copy = &self.tasks[copy as usize];
+                    let event = profile.event(EventId::from_raw(copy.event));
+                    let is_pageable = is_pageable_copy(profile.name(event));
+                    waited_for_copy(task.end, (copy.begin, copy.end), is_pageable)
+                })
             } else if is_blocking {
                 let after = ends.partition_point(|&(end, _)| end <= limit);
                 let last = after.checked_sub(1).map(|last| ends[last]);
