@@ -24,6 +24,7 @@
 mod advice;
 mod beside;
 mod called;
+mod captured;
 mod charges;
 mod code_paths;
 mod completeness;

@@ -40,8 +40,8 @@ pub struct WhatIf {
     scales: Vec<f32>,
     /// By event, whether its call no longer waits for device work.
     unblocked: Vec<bool>,
-    /// Whether nothing takes time on the CPU.
-    is_host_free: bool,
+    /// Whether kernels are launched together, as those of a captured graph.
+    is_captured: bool,
 }
 
 impl WhatIf {
@@ -51,7 +51,7 @@ impl WhatIf {
         Self {
             scales: vec![1.0; events],
             unblocked: vec![false; events],
-            is_host_free: false,
+            is_captured: false,
         }
     }
 
@@ -74,7 +74,7 @@ impl WhatIf {
         for (unblocked, other) in self.unblocked.iter_mut().zip(&other.unblocked) {
             *unblocked |= other;
         }
-        self.is_host_free |= other.is_host_free;
+        self.is_captured |= other.is_captured;
     }
 
     /// Lets a call of a device's runtime return without waiting.
@@ -82,10 +82,9 @@ impl WhatIf {
         self.unblocked[event.index()] = true;
     }
 
-    /// Lets everything that runs on the CPU take no time, so that kernels follow each other as in a
-    /// CUDA graph.
-    pub fn free_host(&mut self) {
-        self.is_host_free = true;
+    /// Lets kernels begin without the latency of a launch, as in a CUDA graph.
+    pub fn capture_launches(&mut self) {
+        self.is_captured = true;
     }
 
     /// Returns the factor of the own time of an event.
@@ -147,16 +146,11 @@ trait Change<const REPLAYS: usize> {
     /// Returns the factors of the time of an event, or of the time between events.
     fn factors(&self, event: u32) -> [f64; REPLAYS];
 
-    /// Returns the factors of the time of device work.
-    fn device_factors(&self, event: u32) -> [f64; REPLAYS] {
-        self.factors(event)
-    }
-
     /// Returns the time of some tasks of a CPU thread, in nanoseconds.
     fn host_times(&self, host: &HostTasks, tasks: Range<u32>, timing: Timing) -> [u64; REPLAYS];
 
-    /// Returns the time that passes between two tasks.
-    fn lag(&self, lag: Nanos) -> Nanos {
+    /// Returns the time that passes before device work begins.
+    fn device_lag(&self, lag: Nanos) -> Nanos {
         lag
     }
 
@@ -181,21 +175,11 @@ impl Change<1> for Unchanged {
 
 impl Change<1> for WhatIf {
     fn factors(&self, event: u32) -> [f64; 1] {
-        if self.is_host_free {
-            return [0.0];
-        }
-        self.device_factors(event)
-    }
-
-    fn device_factors(&self, event: u32) -> [f64; 1] {
         let scale = self.scales.get(event as usize);
         [scale.map_or(1.0, |&scale| f64::from(scale))]
     }
 
     fn host_times(&self, host: &HostTasks, tasks: Range<u32>, timing: Timing) -> [u64; 1] {
-        if self.is_host_free {
-            return [0];
-        }
         let times = host.times(tasks, timing).map(|(event, own)| {
             match self.scales.get(event as usize).copied() {
                 Some(scale) if scale.total_cmp(&1.0).is_ne() => {
@@ -207,8 +191,8 @@ impl Change<1> for WhatIf {
         [times.sum()]
     }
 
-    fn lag(&self, lag: Nanos) -> Nanos {
-        if self.is_host_free {
+    fn device_lag(&self, lag: Nanos) -> Nanos {
+        if self.is_captured {
             lag.min(GRAPH_GAP)
         } else {
             lag
@@ -217,7 +201,7 @@ impl Change<1> for WhatIf {
 
     fn is_unblocked(&self, event: u32) -> bool {
         let unblocked = self.unblocked.get(event as usize);
-        self.is_host_free || unblocked.is_some_and(|&unblocked| unblocked)
+        unblocked.is_some_and(|&unblocked| unblocked)
     }
 }
 
@@ -318,12 +302,18 @@ impl Replay {
             let mut begin = [self.earliest(stage).0; REPLAYS];
             for (other, lag) in stage.needed_to_begin() {
                 if let Some(end) = ends.get(other as usize) {
-                    latest(&mut begin, end, change.lag(lag));
+                    let is_device = stage.is_device();
+                    let lag = if is_device {
+                        change.device_lag(lag)
+                    } else {
+                        lag
+                    };
+                    latest(&mut begin, end, lag);
                 }
             }
             let end = if stage.is_device() {
                 let work = &self.tasks.device.tasks[stage.device_work()];
-                let factors = change.device_factors(work.event);
+                let factors = change.factors(work.event);
                 let duration = work.end.saturating_sub(work.begin);
                 std::array::from_fn(|replay| {
                     begin[replay].saturating_add(scaled(duration, factors[replay]))

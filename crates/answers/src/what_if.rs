@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use self::matching::Matching;
 pub use self::matching::{Matched, MatchedName};
+use crate::captured::{GRAPH_LAUNCH, captured};
+use crate::own_code::OwnCode;
 use crate::questions::{json, micros};
 use crate::replay::{Replay, Replayed, WhatIf, is_allocation_call, is_blocking_call, is_copy_call};
 use crate::step_split::NameKind;
@@ -31,7 +33,7 @@ pub struct Changes {
     pub overlap_copies: bool,
     /// Whether getting the next batch takes no time.
     pub no_data_loading: bool,
-    /// Whether device work no longer waits for the CPU.
+    /// Whether operators and launches take no time on the CPU, as in a captured graph.
     pub cuda_graphs: bool,
 }
 
@@ -162,7 +164,11 @@ impl Prediction {
             if analysis.accelerator().is_none() {
                 return Err(NotChanged::NoDevice);
             }
-            change.free_host();
+            let own = OwnCode::of(analysis.profile().metadata(), &[]);
+            for event in captured(analysis, &own) {
+                change.limit(event, GRAPH_LAUNCH);
+            }
+            change.capture_launches();
         }
         let mut predicted = replay.with(&change);
         // Copies that run beside other work still take their time.

@@ -257,7 +257,7 @@ class SharedResults(RecordedFiles):
             synchronization: `False` lets the CPU run on where it waits for a device.
             data_loading: `False` lets the next batch be there when the loop asks for it.
             overlap_copies: Let copies between the CPU and devices run beside other work.
-            cuda_graphs: Let devices never wait for the CPU.
+            cuda_graphs: Launch kernels as one graph, without the cost of operators and launches.
 
         Example:
             >>> profile.what_if("optimizer=0.5", synchronization=False).saved_us  # doctest: +SKIP

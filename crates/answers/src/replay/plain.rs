@@ -54,7 +54,7 @@ impl PlainReplay {
         for task in &self.tasks.tasks {
             let mut begin = task.earliest();
             for (other, lag) in task.needed_to_begin() {
-                let lag = if change.is_host_free {
+                let lag = if change.is_captured && task.is_device {
                     lag.min(GRAPH_GAP)
                 } else {
                     lag
@@ -64,11 +64,7 @@ impl PlainReplay {
                 }
             }
             let scale = change.scales.get(task.event as usize);
-            let factor = if change.is_host_free && !task.is_device {
-                0.0
-            } else {
-                scale.map_or(1.0, |&scale| f64::from(scale))
-            };
+            let factor = scale.map_or(1.0, |&scale| f64::from(scale));
             let awaited = ends.get(task.awaited() as usize).copied();
             let own = match awaited {
                 Some(_) => task.duration().min(READY_CALL),
@@ -76,7 +72,7 @@ impl PlainReplay {
             };
             let mut end = begin.saturating_add(Nanos(scaled(own, factor)));
             let unblocked = change.unblocked.get(task.event as usize) == Some(&true);
-            let waits = !unblocked && !change.is_host_free && factor > 0.0;
+            let waits = !unblocked && factor > 0.0;
             if let Some(awaited) = awaited.filter(|_| waits) {
                 let rest = Nanos(scaled(task.lags.waits_for, factor));
                 end = end.max(awaited.saturating_add(rest));

@@ -211,12 +211,20 @@ fn a_step_ends_with_the_device_work_that_it_launched() {
     assert_eq!(without(&analysis, "gemm"), [4, 4, 4]);
 }
 
+// launches   |-|        |-|              1..2, 7..8
+// stream         |--|        |--|        4..6, 10..12   three after each launch
 #[test]
-fn device_work_is_all_that_is_left_without_the_host() {
-    let analysis = synchronized();
+fn kernels_of_a_graph_begin_at_once() {
+    let mut drawing = Drawing::new();
+    drawing.step(0, 0, 8);
+    let stream = drawing.stream(1);
+    drawing.launch((LAUNCH, 1, 2), stream, ("gemm", 4, 6));
+    drawing.launch((LAUNCH, 7, 8), stream, ("gemm", 10, 12));
+    let analysis = drawing.analysis();
+    assert_eq!(whole_ms(&replay(&analysis).recorded()), [12]);
     let mut change = WhatIf::none(&analysis);
-    change.free_host();
-    assert_eq!(whole_ms(&replay(&analysis).with(&change)), [10]);
+    change.capture_launches();
+    assert_eq!(whole_ms(&replay(&analysis).with(&change)), [9]);
 }
 
 #[test]
@@ -379,7 +387,7 @@ proptest! {
         profile in odd_profiles(),
         scales in prop::collection::vec(prop::sample::select(vec![0.0, 0.3, 1.0, 2.0]), 60),
         unblocked in any::<u64>(),
-        is_host_free in any::<bool>(),
+        is_captured in any::<bool>(),
     ) {
         let analysis = Analysis::build(profile);
         let Some(replay) = Replay::build(&analysis) else {
@@ -399,8 +407,8 @@ proptest! {
                 removals.remove(9, event);
             }
         }
-        if is_host_free {
-            change.free_host();
+        if is_captured {
+            change.capture_launches();
         }
         prop_assert_eq!(replay.with(&change).steps, plain.steps(&change, Timing::Unrecorded));
         let mut removed = unchanged.clone();

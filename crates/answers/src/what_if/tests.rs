@@ -141,11 +141,39 @@ fn without_synchronization_the_host_runs_ahead() {
     assert_eq!(median(&with_device(), &changes), 16);
 }
 
+// step       |-------------------------------------------------|   0..40
+// batch      |------|                                              0..10
+//   collate    |--|                                                2..8    torch's code, for the loader
+// count             |-----|                                       10..16   the user's
+//   get               |-|                                         12..14   built in
+// linear                   |--------|                             16..24
+//   launch                    |-|                                 18..20
+// gemm                          |--|                              20..22
+// call                               |-----|                      24..30   torch's
 #[test]
-fn only_device_work_remains_of_a_graph() {
+fn a_graph_saves_launches_but_no_code_of_the_users() {
+    let mut drawing = Drawing::new();
+    drawing.step(0, 0, 40);
+    let batch = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+    drawing.host(Category::Annotation, batch, 0, 10);
+    let collate = "torch/utils/data/_utils/collate.py(3): collate";
+    drawing.host(Category::PythonFunction, collate, 2, 8);
+    drawing.host(Category::PythonFunction, "train.py(7): count", 10, 16);
+    drawing.host(
+        Category::PythonFunction,
+        "<built-in method get of dict>",
+        12,
+        14,
+    );
+    drawing.host(Category::Operator, "aten::linear", 16, 24);
+    let stream = drawing.stream(1);
+    drawing.launch(("cudaLaunchKernel", 18, 20), stream, ("gemm", 20, 22));
+    let call = "torch/nn/modules/module.py(1): _call_impl";
+    drawing.host(Category::PythonFunction, call, 24, 30);
     let changes = Changes {
         cuda_graphs: true,
         ..Changes::default()
     };
-    assert_eq!(median(&with_device(), &changes), 14);
+    // 10 of the batch, 6 of `count` and the last 10 remain, and 0.3 of launching the graph.
+    assert_eq!(median(&drawing.analysis(), &changes), 26);
 }

@@ -58,7 +58,8 @@ pub(crate) struct WhatIfArgs {
     #[arg(long)]
     no_data_loading: bool,
 
-    /// Let the device never wait for the CPU, as if each step were one CUDA graph.
+    /// Launch kernels as one CUDA graph: without the cost of operators, launches and the framework's
+    /// Python code, but with data loading and your own functions.
     #[arg(long)]
     cuda_graphs: bool,
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::gaps::missing_launches;
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::captured::{GRAPH_LAUNCH, captured};
 
 pub(super) const RULE: Rule = Rule {
     id: "launch-bound",
@@ -18,14 +19,8 @@ pub(super) const RULE: Rule = Rule {
 /// A kernel that takes less than this is small: launching it takes about as long.
 const SMALL: Nanos = Nanos(15_000);
 
-/// The CPU time of replaying a captured graph, compared with launching each kernel.
-const GRAPH: f32 = 0.02;
-
 /// An optimizer that launches this many times as much as all else is to blame itself.
 const MOSTLY: usize = 4;
-
-/// An operator that takes longer than this and launches nothing computes on the CPU.
-const LONG: Nanos = Nanos(100_000);
 
 fn check(facts: &Facts<'_>) -> Outcome {
     let mut times: Vec<Nanos> = facts.kernels.iter().map(|&id| facts.duration(id)).collect();
@@ -39,29 +34,15 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if let Some(missing) = missing_launches(facts) {
         return Outcome::Unknown(missing);
     }
-    // A captured graph is launched at once: operators, their launches and the Python code that calls
-    // them cost nothing.
-    let is_of_model = |id: &&EventId| !facts.around(**id).is_loading;
+    // A captured graph is launched at once: operators, their launches and the framework's code that
+    // calls them cost nothing. A call that waits for another thread is that thread's time.
     let waits = facts.names(is_wait_for_thread);
-    let is_framework =
-        |id: &&EventId| !facts.is_own_call(**id) && !waits[facts.profile.event(**id).name.index()];
-    let launching = facts.operators.iter().chain(&facts.runtime);
-    // A long operator that launches nothing computes on the CPU, and no graph captures it.
-    let on_cpu: Vec<EventId> = facts
-        .operators
-        .iter()
-        .copied()
-        .filter(|&id| {
-            facts.duration(id) > LONG && facts.analysis.device_times().total(id) == Nanos::ZERO
-        })
-        .collect();
-    let is_on_cpu = facts.inside(&on_cpu);
-    let is_launching = |id: &&EventId| is_of_model(id) && !is_on_cpu[id.index()];
-    let launching: Vec<EventId> = launching.filter(is_launching).copied().collect();
-    let calls = facts.calls.iter().filter(is_of_model).filter(is_framework);
+    let is_wait = |id: &EventId| waits[facts.profile.event(*id).name.index()];
     let mut mending = Mending::default();
-    for &id in launching.iter().chain(calls) {
-        mending.scale(id, GRAPH);
+    for id in captured(facts.analysis, facts.own) {
+        if !is_wait(&id) {
+            mending.scale(id, GRAPH_LAUNCH);
+        }
     }
     // The function that launches most is to blame, however long its kernels take.
     // The optimizer follows the model, unless it launches everything.
