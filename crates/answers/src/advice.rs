@@ -4,6 +4,7 @@
 //! that work which overlaps with other work costs nothing ([`prices`]).
 
 mod facts;
+mod incomplete;
 mod prices;
 mod rule;
 mod rules;
@@ -13,15 +14,18 @@ use mindprof_model::Nanos;
 use serde::Serialize;
 
 use facts::Facts;
+use incomplete::Missing;
 use rule::Outcome;
 pub use rule::Rule;
 pub use rules::RULES;
 
 use crate::beside::{beside, each};
+use crate::completeness::Completeness;
 use crate::own_code::OwnCode;
 use crate::questions::{json, micros};
 use crate::replay::Replay;
 use crate::top_operators::CodePlace;
+use crate::verdict::Refusal;
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -105,6 +109,9 @@ pub struct Advice {
 }
 
 /// The profiler's own cost in the steps of a recording.
+    /// What is missing from the profile. Rules that depend on it cannot tell.
+    #[serde(serialize_with = "refusal_ids")]
+    pub incomplete: Vec<Refusal>,
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Overhead {
     /// The recorded time of an average step.
@@ -131,7 +138,10 @@ impl Advice {
     pub fn build(analysis: &Analysis, own: &OwnCode) -> Self {
         let (replay, frames) = beside(|| Replay::build(analysis), || facts::frames(analysis, own));
         let Some(replay) = replay else {
-            return Self::default();
+            return Self {
+                incomplete: Missing::of(&Completeness::of_one(analysis.profile())).what,
+                ..Self::default()
+            };
         };
         let facts = Facts::build(analysis, own, &replay, frames);
         let steps = replay.steps().len();
@@ -141,12 +151,13 @@ impl Advice {
                 recorded: Nanos(replay.recorded().total().0 / steps as u64),
                 unrecorded: Nanos(facts.base.0 / steps as u64),
             },
+        let missing = Missing::of(&facts.completeness);
             ..Self::default()
         };
         let mut found = Vec::new();
         let outcomes = each(RULES, |rule| (rule.check)(&facts));
         for (&rule, outcome) in RULES.iter().zip(outcomes) {
-            match outcome {
+            match missing.limit(rule, outcome) {
                 Outcome::Found(evidence) => found.push((rule, evidence)),
                 Outcome::Clean => advice.clean.push(rule.id),
                 Outcome::Unknown(missing) => advice.unknown.push(Unknown {
@@ -157,7 +168,16 @@ impl Advice {
         }
         let (findings, cheap) = prices::price(&facts, found);
         advice.findings = findings;
-        advice.clean.extend(cheap);
+        for &rule in RULES.iter().filter(|rule| cheap.contains(&rule.id)) {
+            // The missing events may be the dear ones.
+            match missing.limit(rule, Outcome::Clean) {
+                Outcome::Unknown(missing) => advice.unknown.push(Unknown {
+                    rule: rule.id,
+                    missing,
+                }),
+                Outcome::Clean | Outcome::Found(_) => advice.clean.push(rule.id),
+            }
+        }
         advice.clean.sort_unstable();
         advice.findings.truncate(MOST_FINDINGS);
         advice
@@ -167,6 +187,7 @@ impl Advice {
     pub fn json(&self) -> String {
         json(self)
     }
+        advice.incomplete = missing.what;
 }
 
 #[expect(
@@ -184,6 +205,10 @@ fn seconds<S: serde::Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S
 fn rule_id<S: serde::Serializer>(rule: &&'static Rule, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(rule.id)
 }
+fn refusal_ids<S: serde::Serializer>(all: &[Refusal], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().map(|one| one.id()))
+}
+
 
 /// Writes the fields of a place, which are null if there is none.
 #[expect(clippy::ref_option, reason = "serde passes fields by reference")]

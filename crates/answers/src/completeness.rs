@@ -1,12 +1,19 @@
 //! The completeness of a profile: what is missing from it, and how much of the program it covers.
 //!
 //! A comparison collects it for both sides, and [`crate::Verdict`] decides what it means.
+//! [`crate::Advice`] asks which conclusions the rest still allows.
 
-use mindprof_analyze::SLIM_KEY;
-use mindprof_model::{Category, Damage, DeviceKind, Flags, LossCause, Nanos, Profile};
+mod cut_record;
+mod launches;
+
+use mindprof_model::{
+    Category, Damage, DeviceKind, Event, Flags, LossCause, Nanos, Profile, ThreadId,
+};
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Deserialize;
 
+use self::cut_record::CutRecord;
+use self::launches::Launches;
+use crate::device::DeviceProperties;
 use crate::steps::Steps;
 
 /// The facts by which a comparison is fair or not: missing events, and how much of the program the
@@ -23,8 +30,16 @@ pub struct Completeness {
     pub is_damaged: bool,
     /// Whether the recording of a worker or of torch's collector was lost as a whole.
     pub lacks_recordings: bool,
+    /// Whether the recording of torch's collector was, which holds all that a process did.
+    pub lacks_collections: bool,
     /// The numbers of events that `mindprof slim` kept and found, if it removed or shortened any.
     pub cut: Option<(u64, u64)>,
+    /// Whether a cut removed events from the time that it kept, and not only before and after it.
+    pub is_thinned: bool,
+    /// The numbers of launches whose device work is missing and of all launches, if many miss theirs.
+    pub unanswered_launches: Option<(u64, u64)>,
+    /// Whether the profile shows that its program has a device, with or without its work.
+    pub names_device: bool,
     /// The number of complete steps.
     pub steps: u64,
     /// The number of merged ranks; one for the profile of a single process.
@@ -65,6 +80,11 @@ pub struct KindLoss {
     pub lost: u64,
 }
 
+impl EventKind {
+    /// Every kind of events.
+    pub const ALL: [Self; 3] = [Self::Cpu, Self::Device, Self::PythonCall];
+}
+
 impl KindLoss {
     /// Returns the lost events as a share of all events of the kind.
     pub fn share(&self) -> f64 {
@@ -96,7 +116,31 @@ impl Completeness {
     /// Returns the numbers of events that a profile has and that its recording had, if a cut removed
     /// or shortened any.
     pub fn cut_of(profile: &Profile) -> Option<(u64, u64)> {
-        cut_of(profile).ok().flatten()
+        let cut = CutRecord::read(profile).ok().flatten();
+        cut.map(|cut| (cut.kept, cut.found))
+    }
+
+    /// Collects the facts of one profile.
+    pub(crate) fn of_one(profile: &Profile) -> Self {
+        let mut facts = Self::of(profile, true);
+        facts.losses.retain(|loss| is_told(loss, loss.recorded > 0));
+        facts
+    }
+
+    /// Returns the kinds of events of which so many are missing that their absence says nothing.
+    pub(crate) fn doubtful_kinds(&self, most_lost: f64) -> Vec<EventKind> {
+        let is_any = self.is_damaged || self.is_unreadable || self.is_thinned;
+        let is_doubtful = |kind: &EventKind| {
+            let is_lost = |loss: &KindLoss| loss.kind == *kind && loss.share() > most_lost;
+            let is_lacking = match kind {
+                EventKind::Device => {
+                    is_any && self.names_device || self.unanswered_launches.is_some()
+                }
+                EventKind::Cpu | EventKind::PythonCall => is_any || self.lacks_collections,
+            };
+            is_lacking || self.losses.iter().any(is_lost)
+        };
+        EventKind::ALL.into_iter().filter(is_doubtful).collect()
     }
 
     /// Collects the facts of both profiles of a comparison. Python calls count only if they are
@@ -107,10 +151,7 @@ impl Completeness {
         let is_present = |index: usize| first[index].recorded > 0 || second[index].recorded > 0;
         for side in &mut both {
             let losses = side.losses.iter().enumerate();
-            // Loss of a kind that the causes name is real even if no event of the kind is left.
-            let kept = losses.filter(|(index, loss)| {
-                is_present(*index) || loss.kind == EventKind::Device && loss.lost > 0
-            });
+            let kept = losses.filter(|(index, loss)| is_told(loss, is_present(*index)));
             side.losses = kept.map(|(_, loss)| *loss).collect();
         }
         both
@@ -119,55 +160,75 @@ impl Completeness {
     fn of(profile: &Profile, python_functions: bool) -> Self {
         let damage = Damage::read(profile.metadata());
         let loss = |cause| profile.loss().count(cause);
-        let cut = cut_of(profile);
+        let cut = CutRecord::read(profile);
+        let is_unreadable = damage.unreadable > 0 || cut.is_err();
+        let cut = cut.ok().flatten();
         let mut facts = Self {
-            is_unreadable: damage.unreadable > 0 || cut.is_err(),
+            is_unreadable,
             is_damaged: damage.cuts > 0 || loss(LossCause::Damaged) > 0,
             lacks_recordings: loss(LossCause::Workers) > 0 || loss(LossCause::Collections) > 0,
-            cut: cut.ok().flatten(),
+            lacks_collections: loss(LossCause::Collections) > 0,
+            cut: cut.map(|cut| (cut.kept, cut.found)),
+            is_thinned: cut.is_some_and(|cut| cut.is_thinned),
+            unanswered_launches: Launches::count(profile).lacking(),
+            names_device: names_device(profile),
             steps: Steps::build(profile).complete().len() as u64,
             extras: extras(profile),
             ..Self::default()
         };
+        let counts = facts.add_events(profile, python_functions);
+        facts.add_losses(profile, damage.altered, python_functions);
+        for loss in &mut facts.losses {
+            loss.recorded = counts[loss.kind as usize];
+        }
+        facts
+    }
+
+    /// Counts the events, and the processes, ranks and devices that they are from. Returns the number
+    /// of events of each kind.
+    fn add_events(&mut self, profile: &Profile, python_functions: bool) -> [u64; 3] {
+        let threads = profile.threads();
+        let (mut is_used, mut has_work) = (vec![false; threads.len()], vec![false; threads.len()]);
+        let mut counts = [0; EventKind::ALL.len()];
+        for event in profile.events() {
+            let index = event.thread.index();
+            let is_on_cpu = threads[index].device == DeviceKind::Cpu;
+            is_used[index] = true;
+            let is_call = event.category == Category::PythonFunction;
+            let is_compared = python_functions || !is_call;
+            let is_wait = event.category == Category::Other && !is_on_cpu;
+            let is_interval = !event.flags.contains(Flags::INSTANT) && !is_wait;
+            self.intervals += u64::from(is_compared && is_interval);
+            let is_work = event.category == Category::Kernel && event.duration > Nanos::ZERO;
+            has_work[index] |= is_work;
+            counts[EventKind::PythonCall as usize] += u64::from(is_call);
+            counts[EventKind::Cpu as usize] += u64::from(is_on_cpu && !is_call && is_interval);
+            counts[EventKind::Device as usize] += u64::from(is_work);
+        }
         let mut processes = FxHashSet::default();
         let mut ranks = FxHashSet::default();
         let mut devices: FxHashMap<DeviceKind, FxHashSet<_>> = FxHashMap::default();
-        let (mut cpu_events, mut device_events) = (0, 0);
-        for event in profile.events() {
-            let thread = &profile.threads()[event.thread.index()];
-            let rank = profile.rank(event.thread);
+        for (index, thread) in threads
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| is_used[*index])
+        {
+            let rank = profile.rank(ThreadId::from_index(index));
             ranks.insert(rank);
             if thread.device == DeviceKind::Cpu {
                 processes.insert(thread.process);
             }
-            let is_call = event.category == Category::PythonFunction;
-            facts.python_calls += u64::from(is_call);
-            let is_compared = python_functions || !is_call;
-            let is_wait = event.category == Category::Other && thread.device != DeviceKind::Cpu;
-            let is_interval = !event.flags.contains(Flags::INSTANT) && !is_wait;
-            facts.intervals += u64::from(is_compared && is_interval);
-            let is_on_cpu = thread.device == DeviceKind::Cpu && !is_call && is_interval;
-            cpu_events += u64::from(is_on_cpu);
-            let is_work = event.category == Category::Kernel && event.duration > Nanos::ZERO;
-            device_events += u64::from(is_work);
-            if is_work {
+            if has_work[index] {
                 let found = devices.entry(thread.device).or_default();
                 found.insert((rank, thread.process));
             }
         }
         let counted = |(kind, found): (_, FxHashSet<_>)| (kind, found.len() as u64);
-        facts.devices = devices.into_iter().map(counted).collect();
-        facts.devices.sort_unstable();
-        (facts.ranks, facts.processes) = (ranks.len() as u64, processes.len() as u64);
-        facts.add_losses(profile, damage.altered, python_functions);
-        for loss in &mut facts.losses {
-            loss.recorded = match loss.kind {
-                EventKind::Cpu => cpu_events,
-                EventKind::Device => device_events,
-                EventKind::PythonCall => facts.python_calls,
-            };
-        }
-        facts
+        self.devices = devices.into_iter().map(counted).collect();
+        self.devices.sort_unstable();
+        (self.ranks, self.processes) = (ranks.len() as u64, processes.len() as u64);
+        self.python_calls = counts[EventKind::PythonCall as usize];
+        counts
     }
 
     /// Adds the events that were lost one by one. The other causes count places.
@@ -221,6 +282,16 @@ impl Completeness {
     }
 }
 
+/// Returns whether a profile lists a device, or has a stream, a launch or memory of one.
+fn names_device(profile: &Profile) -> bool {
+    let is_of_device = |device: DeviceKind| device != DeviceKind::Cpu;
+    let is_call = |event: &Event| event.category == Category::Runtime;
+    !DeviceProperties::read(profile.metadata()).is_empty()
+        || (profile.threads().iter()).any(|thread| is_of_device(thread.device))
+        || (profile.memory().iter()).any(|record| is_of_device(record.device))
+        || profile.events().iter().any(is_call)
+}
+
 fn extras(profile: &Profile) -> Vec<Extra> {
     let has = |extra: &Extra| match extra {
         Extra::Shapes => !profile.inputs().is_empty(),
@@ -230,73 +301,8 @@ fn extras(profile: &Profile) -> Vec<Extra> {
     Extra::ALL.into_iter().filter(has).collect()
 }
 
-/// The record of a cut that `mindprof slim` writes, as far as it matters here, or those of the ranks
-/// of a merged profile.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum CutDocument {
-    One {
-        events: u64,
-        kept: u64,
-        clipped: u64,
-        earlier: Option<Box<Self>>,
-    },
-    Merged {
-        parts: Vec<Self>,
-    },
-}
-
-/// The counts of one or more cuts. Sums saturate, because a file may contain any numbers.
-#[derive(Default)]
-struct CutCounts {
-    kept: u64,
-    removed: u64,
-    is_clipped: bool,
-}
-
-impl CutDocument {
-    fn counts(&self) -> Result<CutCounts, UnreadableCut> {
-        match self {
-            Self::One {
-                events,
-                kept,
-                clipped,
-                earlier,
-            } => {
-                let removed = events.checked_sub(*kept).ok_or(UnreadableCut)?;
-                let earlier = match earlier {
-                    Some(earlier) => earlier.counts()?,
-                    None => CutCounts::default(),
-                };
-                Ok(CutCounts {
-                    kept: *kept,
-                    removed: removed.saturating_add(earlier.removed),
-                    is_clipped: earlier.is_clipped || *clipped > 0,
-                })
-            }
-            Self::Merged { parts } => parts.iter().try_fold(CutCounts::default(), |sum, part| {
-                let part = part.counts()?;
-                Ok(CutCounts {
-                    kept: sum.kept.saturating_add(part.kept),
-                    removed: sum.removed.saturating_add(part.removed),
-                    is_clipped: sum.is_clipped || part.is_clipped,
-                })
-            }),
-        }
-    }
-}
-
-/// The record of a cut has an unknown form.
-struct UnreadableCut;
-
-/// Returns the numbers of events that were kept and found by all cuts of a profile, or `None` if
-/// nothing was removed.
-fn cut_of(profile: &Profile) -> Result<Option<(u64, u64)>, UnreadableCut> {
-    let Some(text) = profile.metadata().get(SLIM_KEY) else {
-        return Ok(None);
-    };
-    let cuts: CutDocument = serde_json::from_str(text).map_err(|_| UnreadableCut)?;
-    let counts = cuts.counts()?;
-    let found = counts.kept.saturating_add(counts.removed);
-    Ok((counts.removed > 0 || counts.is_clipped).then_some((counts.kept, found)))
+/// Returns whether the loss of a kind of events matters. Loss of device work is real even if none is
+/// left, because its causes name it; that of other kinds is if the profile has such events.
+const fn is_told(loss: &KindLoss, is_present: bool) -> bool {
+    is_present || matches!(loss.kind, EventKind::Device) && loss.lost > 0
 }

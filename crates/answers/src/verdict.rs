@@ -11,7 +11,7 @@ use crate::diff::{Diff, Measure, Side, Whole};
 
 /// The largest share of lost events with which a profile is still judged. Lost events can hide as
 /// much growth as their share, so a limit below this share accepts no greater loss than itself.
-const MOST_LOST: f64 = 0.01;
+pub(crate) const MOST_LOST: f64 = 0.01;
 
 /// The numbers that a limit applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,6 +118,15 @@ pub enum Refusal {
         /// The number of events before the cut.
         events: u64,
     },
+    /// The launches of device work were recorded, but many lack the work itself.
+    LacksDeviceWork {
+        /// Whether it is the second one.
+        is_second: bool,
+        /// The number of launches without their work.
+        missing: u64,
+        /// The number of all launches.
+        launches: u64,
+    },
     /// The second profile has fewer steps than the first.
     FewerSteps {
         /// The number of steps of the first profile.
@@ -169,6 +178,29 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// Returns the name of the reason, as JSON documents have it.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Damaged { .. } => "damaged",
+            Self::LacksRecordings { .. } => "lacks_recordings",
+            Self::Unreadable { .. } => "unreadable",
+            Self::Lost { .. } => "lost",
+            Self::Cut { .. } => "cut",
+            Self::LacksDeviceWork { .. } => "lacks_device_work",
+            Self::FewerSteps { .. } => "steps",
+            Self::FewerRanks { .. } => "ranks",
+            Self::FewerDevices { .. } => "devices",
+            Self::Empty { .. } => "empty",
+            Self::NothingToCompare { .. } => "nothing_to_compare",
+            Self::NoTime { .. } => "no_time",
+            Self::NoCpuTime => "no_cpu_time",
+            Self::NoDeviceWork => "no_device_work",
+            Self::NoWorkOf(_) => "no_work_of",
+            Self::NoPythonCalls => "no_python_calls",
+            Self::NothingInCommon => "nothing_in_common",
+        }
+    }
+
     /// Returns whether the refusal concerns the second of the two profiles.
     pub const fn is_second(self) -> bool {
         match self {
@@ -177,6 +209,7 @@ impl Refusal {
             | Self::Unreadable { is_second }
             | Self::Lost { is_second, .. }
             | Self::Cut { is_second, .. }
+            | Self::LacksDeviceWork { is_second, .. }
             | Self::Empty { is_second }
             | Self::NothingToCompare { is_second }
             | Self::NoTime { is_second } => is_second,
@@ -200,6 +233,7 @@ impl Refusal {
             | Self::Unreadable { .. }
             | Self::Lost { .. }
             | Self::Cut { .. }
+            | Self::LacksDeviceWork { .. }
             | Self::FewerSteps { .. }
             | Self::FewerRanks { .. }
             | Self::FewerDevices { .. } => true,
@@ -316,32 +350,42 @@ fn most_lost(limit: Limit) -> f64 {
     limit.share.min(MOST_LOST)
 }
 
+/// Returns what is missing from a profile, whatever it is compared with. Loss counts beyond a share.
+pub(crate) fn missing_from(side: &Completeness, is_second: bool, most_lost: f64) -> Vec<Refusal> {
+    let damaged = side.is_damaged.then_some(Refusal::Damaged { is_second });
+    let lacks = side.lacks_recordings;
+    let lacks = lacks.then_some(Refusal::LacksRecordings { is_second });
+    let unreadable = side.is_unreadable;
+    let unreadable = unreadable.then_some(Refusal::Unreadable { is_second });
+    let worst = side.worst_loss().filter(|loss| loss.share() > most_lost);
+    let lost = worst.map(|loss| Refusal::Lost {
+        is_second,
+        kind: loss.kind,
+        events: loss.lost,
+        share: loss.share(),
+    });
+    let cut = side.cut.map(|(kept, events)| Refusal::Cut {
+        is_second,
+        kept,
+        events,
+    });
+    let unanswered = side.unanswered_launches;
+    let device = unanswered.map(|(missing, launches)| Refusal::LacksDeviceWork {
+        is_second,
+        missing,
+        launches,
+    });
+    let all = [damaged, lacks, unreadable, lost, cut, device];
+    all.into_iter().flatten().collect()
+}
+
 /// Returns what is missing from either profile.
 fn incompleteness(diff: &Diff, limit: Limit) -> Vec<Refusal> {
     let [before, after] = &diff.completeness;
     let sides = [(false, before), (true, after)];
-    let of_side = |(is_second, side): (bool, &Completeness)| {
-        let damaged = side.is_damaged.then_some(Refusal::Damaged { is_second });
-        let lacks = side.lacks_recordings;
-        let lacks = lacks.then_some(Refusal::LacksRecordings { is_second });
-        let unreadable = side.is_unreadable;
-        let unreadable = unreadable.then_some(Refusal::Unreadable { is_second });
-        let worst = side.worst_loss();
-        let worst = worst.filter(|loss| loss.share() > most_lost(limit));
-        let lost = worst.map(|loss| Refusal::Lost {
-            is_second,
-            kind: loss.kind,
-            events: loss.lost,
-            share: loss.share(),
-        });
-        let cut = side.cut.map(|(kept, events)| Refusal::Cut {
-            is_second,
-            kept,
-            events,
-        });
-        [damaged, lacks, unreadable, lost, cut]
-    };
-    let mut found: Vec<Refusal> = sides.into_iter().flat_map(of_side).flatten().collect();
+    let of_side =
+        |(is_second, side): (bool, &Completeness)| missing_from(side, is_second, most_lost(limit));
+    let mut found: Vec<Refusal> = sides.into_iter().flat_map(of_side).collect();
     // A recording without steps may cover as much as one with steps.
     if (1..before.steps).contains(&after.steps) {
         let (before, after) = (before.steps, after.steps);

@@ -74,50 +74,62 @@ fn note(doubt: Doubt) -> Value {
 }
 
 fn refusal_note(refusal: Refusal, side: &str) -> Value {
-    let plain = |kind: &str| json!({ "kind": kind, "side": side });
+    let mut note = json!({ "kind": refusal.id(), "side": side });
+    let mut add = |key: &str, value: Value| note[key] = value;
     match refusal {
-        Refusal::Damaged { .. } => plain("damaged"),
-        Refusal::LacksRecordings { .. } => plain("lacks_recordings"),
-        Refusal::Unreadable { .. } => plain("unreadable"),
         Refusal::Lost {
             kind,
             events,
             share,
             ..
         } => {
-            let what = match kind {
-                EventKind::Cpu => "cpu_events",
-                EventKind::Device => "device_events",
-                EventKind::PythonCall => "python_calls",
-            };
-            json!({ "kind": "lost", "side": side, "events": events, "share": share, "what": what })
+            add("events", events.into());
+            add("share", share.into());
+            add("what", kind_name(kind).into());
         }
         Refusal::Cut { kept, events, .. } => {
-            json!({ "kind": "cut", "side": side, "kept": kept, "events": events })
+            add("kept", kept.into());
+            add("events", events.into());
         }
-        Refusal::FewerSteps { before, after } => {
-            json!({ "kind": "steps", "side": side, "before": before, "after": after })
+        Refusal::LacksDeviceWork {
+            missing, launches, ..
+        } => {
+            add("missing", missing.into());
+            add("launches", launches.into());
         }
-        Refusal::FewerRanks { before, after } => {
-            json!({ "kind": "ranks", "side": side, "before": before, "after": after })
+        Refusal::FewerSteps { before, after } | Refusal::FewerRanks { before, after } => {
+            add("before", before.into());
+            add("after", after.into());
         }
         Refusal::FewerDevices {
             kind,
             before,
             after,
-        } => json!({
-            "kind": "devices", "side": side, "what": kind.name(), "before": before, "after": after,
-        }),
-        Refusal::Empty { .. } => plain("empty"),
-        Refusal::NothingToCompare { .. } => plain("nothing_to_compare"),
-        Refusal::NoTime { .. } => plain("no_time"),
-        Refusal::NoCpuTime => plain("no_cpu_time"),
-        Refusal::NoDeviceWork => plain("no_device_work"),
-        Refusal::NoWorkOf(kind) => {
-            json!({ "kind": "no_work_of", "side": side, "what": kind.name() })
+        } => {
+            add("what", kind.name().into());
+            add("before", before.into());
+            add("after", after.into());
         }
-        Refusal::NoPythonCalls => plain("no_python_calls"),
-        Refusal::NothingInCommon => plain("nothing_in_common"),
+        Refusal::NoWorkOf(kind) => add("what", kind.name().into()),
+        Refusal::Damaged { .. }
+        | Refusal::LacksRecordings { .. }
+        | Refusal::Unreadable { .. }
+        | Refusal::Empty { .. }
+        | Refusal::NothingToCompare { .. }
+        | Refusal::NoTime { .. }
+        | Refusal::NoCpuTime
+        | Refusal::NoDeviceWork
+        | Refusal::NoPythonCalls
+        | Refusal::NothingInCommon => {}
+    }
+    note
+}
+
+const fn kind_name(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Cpu => "cpu_events",
+        EventKind::Device => "device_events",
+        EventKind::PythonCall => "python_calls",
     }
 }
 

@@ -10,6 +10,7 @@ use mindprof_model::Nanos;
 use crate::grid::{characters, cut, push_line, push_wrapped};
 use crate::number::memory_text;
 use crate::steps::short_time;
+use crate::verdict::incomplete_text;
 use crate::visible::visible;
 
 /// The layout of advice.
@@ -33,17 +34,24 @@ pub fn advice_text(advice: &Advice, layout: AdviceLayout) -> String {
         ..layout
     };
     let mut text = String::new();
+    let incomplete = incomplete_text(&advice.incomplete);
     if advice.steps == 0 {
         push_line(
             &mut text,
             "No work on the CPU was recorded: nothing to advise on",
         );
+    } else {
+        let overhead = overhead_text(&advice.overhead, advice.steps);
+        push_fitting(&mut text, &overhead, layout.width);
+    }
+    if let Some(incomplete) = &incomplete {
+        push_fitting(&mut text, incomplete, layout.width);
+    }
+    if advice.steps == 0 {
         return text;
     }
-    let overhead = overhead_text(&advice.overhead, advice.steps);
-    push_fitting(&mut text, &overhead, layout.width);
     if advice.findings.is_empty() {
-        push_line(&mut text, "No cause of slowness was found");
+        push_fitting(&mut text, nothing_found(advice), layout.width);
     }
     for finding in advice.findings.iter().take(layout.findings) {
         text.push('\n');
@@ -58,6 +66,15 @@ pub fn advice_text(advice: &Advice, layout: AdviceLayout) -> String {
     }
     push_rules(&mut text, advice, layout);
     text
+}
+
+/// Returns that no rule found anything. In an incomplete trace that is no clean bill.
+pub(crate) const fn nothing_found(advice: &Advice) -> &'static str {
+    if advice.incomplete.is_empty() {
+        "No cause of slowness was found"
+    } else {
+        "No cause of slowness was found in what is left of the recording"
+    }
 }
 
 /// Returns the time of a step, and what the profiler took of it.

@@ -4,9 +4,12 @@ use mindprof_answers::{Explanation, Finding};
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
-use crate::advice::{evidence_text, missing_data, overhead_text, price_text, share_text};
+use crate::advice::{
+    evidence_text, missing_data, nothing_found, overhead_text, price_text, share_text,
+};
 use crate::grid::{cut, push_line};
 use crate::steps::{percent, short_time, slow_text, split_text};
+use crate::verdict::incomplete_text;
 use crate::visible::visible;
 
 /// The largest numbers of functions and operators.
@@ -67,13 +70,16 @@ fn push_summary(text: &mut String, explanation: &Explanation) {
         let cost = overhead_text(&advice.overhead, advice.steps);
         push_line(text, &format!("- replayed for the findings: {cost}"));
     }
+    if let Some(incomplete) = incomplete_text(&advice.incomplete) {
+        push_line(text, &format!("- {incomplete}"));
+    }
 }
 
 fn push_findings(text: &mut String, explanation: &Explanation) {
     push_line(text, "\n## Findings\n");
     let advice = &explanation.advice;
     if advice.findings.is_empty() {
-        push_line(text, "No cause of slowness was found.");
+        push_line(text, &format!("{}.", nothing_found(advice)));
     }
     for (number, finding) in advice.findings.iter().enumerate() {
         push_finding(text, number + 1, finding, advice.overhead.unrecorded);

@@ -45,12 +45,20 @@ pub fn refusal_text(refusal: Refusal) -> String {
         | Refusal::Unreadable { .. }
         | Refusal::Lost { .. }
         | Refusal::Cut { .. }
+        | Refusal::LacksDeviceWork { .. }
         | Refusal::Empty { .. }
         | Refusal::NothingToCompare { .. }
         | Refusal::NoTime { .. } => "it",
     };
     let reason = reason_text(refusal, "the first");
     format!("{reason}: {pronoun} cannot be judged against a limit")
+}
+
+/// Returns what is missing from a profile as a sentence without its full stop, or `None` if nothing
+/// is.
+pub(crate) fn incomplete_text(missing: &[Refusal]) -> Option<String> {
+    let reasons: Vec<String> = missing.iter().map(|&one| reason_text(one, "")).collect();
+    (!reasons.is_empty()).then(|| format!("Incomplete: the trace {}", reasons.join(", and ")))
 }
 
 /// Returns the reason of a refusal, without the name of the profile. `first` is the name of the
@@ -80,6 +88,11 @@ fn reason_text(refusal: Refusal, first: &str) -> String {
         }
         Refusal::Cut { kept, events, .. } => {
             format!("was cut by `mindprof slim` to {kept} of {events} events")
+        }
+        Refusal::LacksDeviceWork {
+            missing, launches, ..
+        } => {
+            format!("lacks the device work of {missing} of {launches} kernel launches")
         }
         Refusal::FewerSteps { before, after } => {
             let steps = counted(after, "step");
@@ -127,8 +140,10 @@ pub const fn refusal_hint(refusal: Refusal) -> &'static str {
         Refusal::Lost { .. } => {
             "record it with a larger budget, or accept it as it is with --allow-incomplete"
         }
-        Refusal::Cut { .. } => {
-            "compare the whole traces, or accept it as it is with --allow-incomplete"
+        Refusal::Cut { .. } => "use the whole trace, or accept it as it is with --allow-incomplete",
+        Refusal::LacksDeviceWork { .. } => {
+            "record ProfilerActivity.CUDA and call torch.cuda.synchronize() before the profiler \
+             stops, or accept it as it is with --allow-incomplete"
         }
         Refusal::FewerSteps { .. } | Refusal::FewerRanks { .. } | Refusal::FewerDevices { .. } => {
             "record as many in both, or accept it as it is with --allow-incomplete"

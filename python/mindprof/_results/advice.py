@@ -62,6 +62,7 @@ class Advice:
         findings: The causes, the most valuable first.
         clean: The ids of the rules that found nothing worth mending.
         unknown: The rules that could not be applied, with what the recording lacks.
+        incomplete: The reasons for which the recording is incomplete, such as `lost`.
         overhead: The profiler's own cost.
         steps: The number of steps that the advice rests on.
     """
@@ -69,6 +70,7 @@ class Advice:
     findings: list[Finding]
     clean: list[str]
     unknown: dict[str, str]
+    incomplete: list[str]
     overhead: Overhead
     steps: int
 
@@ -87,6 +89,7 @@ class Advice:
         self.findings = [_finding(one) for one in answer["findings"]]
         self.clean = answer["clean"]
         self.unknown = {one["rule"]: one["missing"] for one in answer["unknown"]}
+        self.incomplete = answer["incomplete"]
         self.overhead = Overhead(**answer["overhead"])
         self.steps = answer["steps"]
 

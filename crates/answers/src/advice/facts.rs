@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use super::rule::{Evidence, Mending};
 use super::rules::Pass;
 use crate::beside::beside;
+use crate::completeness::Completeness;
 use crate::device::{is_in_number, value_of};
 use crate::own_code::OwnCode;
 use crate::replay::{Replay, WhatIf};
@@ -45,6 +46,8 @@ pub(crate) struct Facts<'a> {
     /// By event, the innermost frame of the user's own code that led to it.
     pub(crate) frames: Vec<Option<StringId>>,
     pub(crate) has_device: bool,
+    /// What is missing from the profile.
+    pub(crate) completeness: Completeness,
     /// All events in steps.
     pub(crate) events: Vec<EventId>,
     /// Operators, those inside of others too.
@@ -71,7 +74,10 @@ impl<'a> Facts<'a> {
         frames: Vec<Option<StringId>>,
     ) -> Self {
         let profile = analysis.profile();
-        let (around, base) = beside(|| around(analysis, replay), || replay.unrecorded().total());
+        let (around, (base, completeness)) = beside(
+            || around(analysis, replay),
+            || (replay.unrecorded().total(), Completeness::of_one(profile)),
+        );
         let mut facts = Self {
             analysis,
             profile,
@@ -80,6 +86,7 @@ impl<'a> Facts<'a> {
             base,
             frames,
             has_device: analysis.accelerator().is_some(),
+            completeness,
             events: Vec::new(),
             operators: Vec::new(),
             kernels: Vec::new(),

@@ -4,6 +4,7 @@ use mindprof_model::{EventId, StringId};
 
 use super::Confidence;
 use super::facts::Facts;
+use crate::completeness::EventKind;
 use crate::replay::WhatIf;
 use crate::top_operators::CodePlace;
 
@@ -18,6 +19,8 @@ pub struct Rule {
     pub remedy: &'static str,
     /// How findings of this rule are priced.
     pub(crate) price: Price,
+    /// The kinds of events that the rule looks at. If some of them are missing, it cannot tell.
+    pub(crate) needs: &'static [EventKind],
     pub(crate) check: fn(&Facts<'_>) -> Outcome,
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use mindprof_answers::{Advice, OwnCode};
-use mindprof_report::{AdviceLayout, advice_text};
+use mindprof_report::{AdviceLayout, advice_text, refusal_hint, refusal_text};
 
 use crate::failure::{Outcome, advised};
 use crate::input::{ReadLimits, read_analysis, tell_part};
@@ -20,7 +20,8 @@ A finding's share is the part of the step time that mending it would save. It
 comes from a replay of the trace without the cause, so work that overlaps with
 other work costs nothing, and the profiler's own cost is left out.
 
-Exit codes: 0 success, 1 a finding over the limit, 2 failure or usage error";
+Exit codes: 0 success, 1 a finding over the limit, 2 not judged, failure or usage
+error";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
@@ -37,6 +38,10 @@ pub(crate) struct AdviseArgs {
     /// Exit with 1 if a finding would save more than PERCENT of the step.
     #[arg(long, value_name = "PERCENT", value_parser = units::percent, allow_hyphen_values = true)]
     fail_over: Option<Percent>,
+
+    /// Judge an incomplete trace too: lost events, a damaged file, a cut of `slim`, missing device work.
+    #[arg(long, requires = "fail_over")]
+    allow_incomplete: bool,
 
     /// Print at most N findings; --json lists all.
     #[arg(long, alias = "limit", value_name = "N", default_value_t = 10)]
@@ -83,6 +88,11 @@ pub(crate) fn run(args: &AdviseArgs) -> anyhow::Result<Outcome> {
             "no work on the CPU to judge: the limit does not apply",
             "record the program's operators too",
         ));
+    }
+    let refused = advice.incomplete.first().filter(|_| !args.allow_incomplete);
+    if let Some(&refusal) = refused {
+        let message = format!("{}: {}", args.trace.display(), refusal_text(refusal));
+        return Err(advised(message, refusal_hint(refusal)));
     }
     if let Some(doubt) = limit.doubt() {
         tell(&doubt);

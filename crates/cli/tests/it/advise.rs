@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::program::{device_golden, golden_of, run, write_trace};
@@ -126,4 +127,64 @@ fn an_explanation_is_one_page_and_the_same_each_time() {
     );
     assert!(text.lines().count() < 80, "{text}");
     assert_eq!(run([Path::new("explain"), &trace]).printed(), text);
+}
+
+/// Writes a golden trace of a device without the events of some categories.
+fn write_without(path: &Path, categories: &[&str]) {
+    let golden = std::fs::File::open(device_golden("gpt-full")).unwrap();
+    let mut trace: Value = serde_json::from_reader(GzDecoder::new(golden)).unwrap();
+    let events = trace["traceEvents"].as_array_mut().unwrap();
+    events.retain(|event| !categories.contains(&event["cat"].as_str().unwrap_or_default()));
+    std::fs::write(path, trace.to_string()).unwrap();
+}
+
+#[test]
+fn an_incomplete_trace_gets_no_clean_bill() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    write_without(&path("idle.json"), &["kernel", "gpu_memcpy", "gpu_memset"]);
+    write_without(&path("whole.json"), &[]);
+    let whole = std::fs::read(path("whole.json")).unwrap();
+    std::fs::write(path("half.json"), &whole[..whole.len() / 2]).unwrap();
+    let advise = |trace: &str, arguments: &[&str]| {
+        let trace = path(trace);
+        let shown = ["advise", trace.to_str().unwrap()];
+        run(shown.iter().chain(arguments))
+    };
+    for (trace, reason, id) in [
+        (
+            "idle.json",
+            "the trace lacks the device work of 312 of 312",
+            "lacks_device_work",
+        ),
+        ("half.json", "the trace is damaged or cut off", "damaged"),
+    ] {
+        let told = advise(trace, &["--all", "--width", "0"]);
+        let text = told.printed();
+        assert!(text.contains(&format!("\nIncomplete: {reason}")), "{text}");
+        assert!(
+            text.contains("device work is missing from this trace"),
+            "{text}"
+        );
+        let json = advise(trace, &["--json"]).json();
+        assert_eq!(json["incomplete"][0], id);
+        let judged = advise(trace, &["--fail-over", "100%"]);
+        assert_eq!(judged.code, Some(2), "{}", judged.stderr);
+        assert!(
+            judged.stderr.contains("cannot be judged"),
+            "{}",
+            judged.stderr
+        );
+        assert!(
+            judged.stderr.contains("--allow-incomplete"),
+            "{}",
+            judged.stderr
+        );
+        let judged = advise(trace, &["--fail-over", "100%", "--allow-incomplete"]);
+        assert_eq!(judged.code, Some(0), "{}", judged.stderr);
+    }
+    let text = advise("whole.json", &[]).printed();
+    assert!(!text.contains("Incomplete"), "{text}");
+    assert_eq!(advise("whole.json", &["--fail-over", "100%"]).code, Some(0));
+    assert_eq!(advise("whole.json", &["--allow-incomplete"]).code, Some(2));
 }

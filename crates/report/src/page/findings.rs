@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::contents::Contents;
 use super::events::DrawnEvents;
 use super::markup::{escaped, sentence};
-use crate::advice::{evidence_text, price_text, share_text};
+use crate::advice::{evidence_text, nothing_found, price_text, share_text};
 
 /// Returns the findings as HTML, the most valuable first.
 pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
@@ -19,6 +19,7 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
         let rules = advice.clean.len();
         return match advice.steps {
             0 => "<p>There is nothing to advise on.</p>\n".into(),
+            _ if !advice.incomplete.is_empty() => format!("<p>{}.</p>\n", nothing_found(advice)),
             _ => format!("<p>No cause of slowness was found by {rules} rules.</p>\n"),
         };
     }

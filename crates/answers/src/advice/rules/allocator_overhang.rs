@@ -9,6 +9,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "the allocator holds much more memory than tensors need",
     remedy: "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and inputs of few different sizes",
     price: Price::Unpriced { rank: 0.02 },
+    needs: &[],
     check,
 };
 

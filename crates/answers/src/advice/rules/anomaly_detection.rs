@@ -4,12 +4,14 @@ use mindprof_model::{EventId, Place, is_backward_wrapper};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "anomaly-detection",
     cause: "the backward pass checks every gradient for NaN",
     remedy: "remove torch.autograd.set_detect_anomaly(True), and use it only to search for a NaN",
     price: Price::replay(0.02, (0.8, 1.8)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

@@ -1,30 +1,23 @@
 //! The profile itself is not good enough for conclusions.
 
-use mindprof_model::EventId;
-use rustc_hash::FxHashSet;
-
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
-use crate::steps::Steps;
 
 pub(super) const RULE: Rule = Rule {
     id: "bad-capture",
     cause: "the profile itself is not good enough for conclusions",
     remedy: "record at least two steps: profile(schedule=schedule(wait=1, warmup=1, active=3)) and prof.step()",
     price: Price::Unpriced { rank: 0.015 },
+    needs: &[],
     check,
 };
 
 /// Fewer steps tell nothing about what differs from step to step.
-const ENOUGH_STEPS: usize = 2;
+const ENOUGH_STEPS: u64 = 2;
 
 /// The largest parts that may be lost, or be the profiler's own.
 const LOST: f64 = 0.01;
 const RECORDING: f64 = 0.5;
-
-/// So many launches are needed to tell whether kernels are missing, and this part may miss theirs.
-const ENOUGH_LAUNCHES: usize = 20;
-const MISSING: f64 = 0.1;
 
 fn check(facts: &Facts<'_>) -> Outcome {
     let Some((name, remedy)) = flaw(facts) else {
@@ -45,7 +38,7 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
         let remedy = "record fewer steps, or with fewer options, so that no event is lost";
         return Some(("events were lost", Some(remedy)));
     }
-    if are_kernels_missing(facts) {
+    if facts.completeness.unanswered_launches.is_some() {
         let remedy = "call torch.cuda.synchronize() before the profiler stops, and record ProfilerActivity.CUDA";
         return Some(("kernels are missing", Some(remedy)));
     }
@@ -55,22 +48,8 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
         let remedy = "record without with_stack, record_shapes and profile_memory: recording took most of the time";
         return Some(("recording took most of the time", Some(remedy)));
     }
-    let steps = Steps::build(facts.profile).complete().len();
+    let steps = facts.completeness.steps;
     (steps < ENOUGH_STEPS).then_some(("fewer than two steps", None))
-}
-
-fn are_kernels_missing(facts: &Facts<'_>) -> bool {
-    let correlation = |id: EventId| facts.profile.links(id).map_or(0, |links| links.correlation);
-    let is_launch = |name: &str| matches!(name, "cudaLaunchKernel" | "hipLaunchKernel");
-    let launches = facts.named(&facts.runtime, is_launch);
-    // Each launch has a kernel if there are as many kernels.
-    let present = facts.kernels.len() as f64 / launches.len().max(1) as f64;
-    if launches.len() < ENOUGH_LAUNCHES || (1.0 - MISSING..=1.0).contains(&present) {
-        return false;
-    }
-    let kernels: FxHashSet<u32> = facts.kernels.iter().map(|&id| correlation(id)).collect();
-    let is_missing = |id: &&EventId| !kernels.contains(&correlation(**id));
-    launches.iter().filter(is_missing).count() as f64 > MISSING * launches.len() as f64
 }
 
 #[cfg(test)]

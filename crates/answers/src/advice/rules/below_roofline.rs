@@ -6,12 +6,14 @@ use super::card::{device, least_seconds};
 use super::products::Product;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "below-roofline",
     cause: "matrix products are far slower than the card allows",
     remedy: "larger and better shaped products: fuse projections into one Linear, a larger batch, torch.compile(mode=\"max-autotune\")",
     price: Price::replay(0.05, (0.2, 1.2)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::python_bound::in_framework;
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 use crate::step_times::loop_thread;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "the loop waits in a call: for another thread, a timer, a file or the network",
     remedy: "do it ahead in the background: a thread with a queue, or a data loader worker",
     price: Price::replay(0.03, (0.4, 1.05)),
+    needs: &[EventKind::PythonCall],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::EventId;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "conv-bias-before-norm",
     cause: "convolutions add a bias that the batch normalization after them removes",
     remedy: "nn.Conv2d(..., bias=False) before nn.BatchNorm2d",
     price: Price::replay(0.005, (0.7, 1.3)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::{EventId, Nanos};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "conversions",
     cause: "tensors are copied into another layout and back",
     remedy: "keep one layout and one type: convert the model and its inputs once, and drop .contiguous()",
     price: Price::replay(0.05, (0.6, 1.5)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

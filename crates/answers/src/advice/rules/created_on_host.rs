@@ -4,12 +4,14 @@ use mindprof_model::EventId;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "created-on-host",
     cause: "tensors are created on the CPU and then copied to the device",
     remedy: "create them where they are used: torch.zeros(..., device=device), or torch.zeros_like(x)",
     price: Price::replay(0.02, (0.6, 1.1)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::{Category, EventId};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "data-loading",
     cause: "the loop waits for its next batch",
     remedy: "load batches in the background: DataLoader(..., num_workers=4, persistent_workers=True)",
     price: Price::replay(0.03, (0.6, 1.1)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

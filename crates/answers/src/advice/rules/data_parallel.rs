@@ -4,12 +4,14 @@ use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "data-parallel",
     cause: "nn.DataParallel copies the model to all devices in every step",
     remedy: "one process per device: torchrun and nn.parallel.DistributedDataParallel(model)",
     price: Price::replay(0.02, (0.7, 1.5)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

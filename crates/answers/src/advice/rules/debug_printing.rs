@@ -4,12 +4,14 @@ use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "debug-printing",
     cause: "steps print or log tensors",
     remedy: "print every 100th step, and numbers instead of tensors: total += loss.detach(), then one .item()",
     price: Price::replay(0.02, (0.6, 1.1)),
+    needs: &[EventKind::PythonCall],
     check,
 };
 

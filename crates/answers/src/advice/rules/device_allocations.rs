@@ -5,6 +5,7 @@ use mindprof_model::EventId;
 use super::growing_memory::growth;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 use crate::replay::is_allocation_call;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     remedy: "remove torch.cuda.empty_cache() from the loop; if memory is fragmented, \
              PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
     price: Price::replay(0.02, (0.5, 1.3)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

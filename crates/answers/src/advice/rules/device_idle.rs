@@ -6,12 +6,14 @@ use rustc_hash::FxHashMap;
 use super::gaps::{gaps, missing_launches};
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "device-idle",
     cause: "the device waits for the CPU",
     remedy: "give the device more work per launch: a larger batch, torch.compile(model), fewer Python calls in the step",
     price: Price::general(0.1, (0.3, 1.6)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -5,12 +5,14 @@ use rustc_hash::FxHashMap;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "dominant-operator",
     cause: "one operator takes most of the step",
     remedy: "look at this operator first: its shapes, its types, and how often it is called",
     price: Price::Unpriced { rank: 0.01 },
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -6,6 +6,7 @@ use super::card::device;
 use super::products::Product;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 use crate::input_dtypes::first_dtype;
 
 pub(super) const RULE: Rule = Rule {
@@ -13,6 +14,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "some operators compute in double precision",
     remedy: "convert where numbers come in: torch.from_numpy(a).float(), torch.tensor(a, dtype=torch.float32)",
     price: Price::replay(0.02, (0.6, 1.5)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

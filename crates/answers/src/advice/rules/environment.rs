@@ -8,6 +8,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "the program ran with settings that are for finding errors",
     remedy: "unset it for training, and set it only to search for an error",
     price: Price::Unpriced { rank: 0.03 },
+    needs: &[],
     check,
 };
 

@@ -6,12 +6,14 @@ use super::passes::{Pass, check_passes, passes_of};
 use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "frozen-forward",
     cause: "every step runs a model that is not trained",
     remedy: "if its inputs come again in each epoch, compute its outputs once and store them: torch.save(features)",
     price: Price::replay(0.05, (0.2, 1.0)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::EventId;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "fusible-chain",
     cause: "elementwise operators follow each other, each with a pass over memory",
     remedy: "fuse them: @torch.compile on the function, or an operator of torch such as F.gelu or F.silu",
     price: Price::general(0.05, (0.4, 1.3)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -2,12 +2,14 @@
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "garbage-collection",
     cause: "Python collects garbage in the middle of steps",
     remedy: "gc.freeze() after the first step and gc.disable(); then gc.collect() between epochs",
     price: Price::replay(0.01, (0.6, 1.1)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "memory grows with every step",
     remedy: "keep numbers, not tensors with their graph: total += loss.item(), or loss.detach()",
     price: Price::Unpriced { rank: 0.3 },
+    needs: &[],
     check,
 };
 

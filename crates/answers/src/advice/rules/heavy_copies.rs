@@ -2,12 +2,14 @@
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "heavy-copies",
     cause: "tensors are copied to the CPU in every step",
     remedy: "reduce on the device and copy the result, or copy with .to(\"cpu\", non_blocking=True) and read it a step later",
     price: Price::replay(0.03, (0.6, 1.3)),
+    needs: &[EventKind::Device],
     check,
 };
 

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 use crate::replay::is_copy_call;
 
 pub(super) const RULE: Rule = Rule {
@@ -12,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "copies from pageable memory hold up the CPU",
     remedy: "copy from pinned memory: DataLoader(..., pin_memory=True) and x.to(device, non_blocking=True)",
     price: Price::replay(0.02, (0.6, 1.5)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::{EventId, Nanos};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "host-fallback",
     cause: "tensors are copied to the CPU, computed there and copied back",
     remedy: "compute on the device: an operator of torch instead of .cpu() and .numpy()",
     price: Price::replay(0.03, (0.6, 1.1)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

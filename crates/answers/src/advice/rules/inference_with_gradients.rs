@@ -4,12 +4,14 @@ use mindprof_model::{EventId, ScopeKind, is_backward_wrapper};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "inference-with-gradients",
     cause: "gradients are enabled, but nothing is trained",
     remedy: "with torch.inference_mode(): no graph is recorded and no activation is kept",
     price: Price::Unpriced { rank: 0.02 },
+    needs: &[EventKind::Cpu],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::{Category, EventId};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "input-transfer",
     cause: "the device waits while batches are copied to it",
     remedy: "copy the next batch on a torch.cuda.Stream() while this one is computed, or copy uint8 and convert on the device",
     price: Price::replay(0.03, (0.5, 1.1)),
+    needs: &[EventKind::Device],
     check,
 };
 

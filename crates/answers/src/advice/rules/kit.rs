@@ -5,8 +5,8 @@
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{
-    Category, DType, DeviceKind, Event, InputsEncoder, InputsId, Links, MemoryRecord, Nanos, Part,
-    PassthroughKind, Profile, ScopeKind, StackId, StringTable, Thread, ThreadId,
+    Category, DType, DeviceKind, Event, InputsEncoder, InputsId, Links, LossCause, MemoryRecord,
+    Nanos, Part, PassthroughKind, Profile, ScopeKind, StackId, StringTable, Thread, ThreadId,
 };
 
 use crate::advice::{Advice, Finding};
@@ -265,6 +265,11 @@ impl Drawing {
     /// Notes a fact about the profile.
     pub(crate) fn note(&mut self, key: &str, value: &str) {
         self.part.metadata.set(key, value);
+    }
+
+    /// Counts lost events.
+    pub(crate) fn lose(&mut self, cause: LossCause, events: u64) {
+        self.part.add_loss(cause, events);
     }
 
     /// Notes the device: an H200.

@@ -5,12 +5,14 @@ use rustc_hash::FxHashMap;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "launch-blocking",
     cause: "each launch waits until its kernel is done",
     remedy: "unset CUDA_LAUNCH_BLOCKING, which is for finding errors",
     price: Price::replay(0.02, (0.7, 1.3)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

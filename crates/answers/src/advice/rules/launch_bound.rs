@@ -7,12 +7,14 @@ use super::gaps::missing_launches;
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::captured::{GRAPH_LAUNCH, captured};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "launch-bound",
     cause: "the device waits for the CPU to launch small kernels",
     remedy: "launch fewer and larger kernels: torch.compile(model, mode=\"reduce-overhead\"), or a larger batch",
     price: Price::general(0.1, (0.4, 1.2)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -5,12 +5,14 @@ use rustc_hash::FxHashMap;
 
 use crate::advice::facts::{Facts, MODULE};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "layer-outlier",
     cause: "one of several equal layers is much slower than the others",
     remedy: "compare it with the others: its memory format, the device that its parameters are on, hooks",
     price: Price::replay(0.02, (0.5, 1.1)),
+    needs: &[EventKind::Cpu, EventKind::Device, EventKind::PythonCall],
     check,
 };
 

@@ -2,12 +2,14 @@
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "layout-transforms",
     cause: "convolutions convert the layout of their tensors",
     remedy: "model.to(memory_format=torch.channels_last), and the same for its inputs",
     price: Price::replay(0.03, (0.5, 1.2)),
+    needs: &[EventKind::Device],
     check,
 };
 

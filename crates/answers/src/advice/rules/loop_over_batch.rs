@@ -6,12 +6,14 @@ use rustc_hash::FxHashMap;
 use super::products::Product;
 use crate::advice::facts::{Facts, MODULE};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "loop-over-batch",
     cause: "a model runs once for each sample",
     remedy: "call the model once with the whole batch; torch.vmap where the code is written for one sample",
     price: Price::replay(0.05, (0.6, 1.1)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "the device's memory is nearly full",
     remedy: "torch.utils.checkpoint.checkpoint(block, x), a smaller batch, or torch.autocast: larger inputs will fail",
     price: Price::Unpriced { rank: 0.02 },
+    needs: &[],
     check,
 };
 

@@ -5,12 +5,14 @@ use rustc_hash::FxHashMap;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "metric-loop",
     cause: "a loop reads numbers out of tensors one by one",
     remedy: "compute with whole tensors, and read them once: (predicted == labels).sum().item(), or .tolist()",
     price: Price::replay(0.03, (0.8, 2.0)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

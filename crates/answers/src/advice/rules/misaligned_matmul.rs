@@ -5,12 +5,14 @@ use mindprof_model::DType;
 use super::products::Product;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "misaligned-matmul",
     cause: "16-bit matrix products have sizes that are no multiples of 8",
     remedy: "pad them: a vocabulary of 50304 instead of 50257, hidden sizes that are multiples of 64",
     price: Price::replay(0.03, (0.3, 1.5)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

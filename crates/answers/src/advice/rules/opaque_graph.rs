@@ -5,12 +5,14 @@ use rustc_hash::FxHashSet;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "opaque-graph",
     cause: "most of the device's time belongs to captured graphs, whose operators are not known",
     remedy: "record one step without graphs: TORCHINDUCTOR_CUDAGRAPHS=0, or without torch.cuda.graph",
     price: Price::Unpriced { rank: 0.015 },
+    needs: &[EventKind::Device],
     check,
 };
 

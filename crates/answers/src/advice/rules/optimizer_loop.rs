@@ -4,12 +4,14 @@ use mindprof_model::{Category, EventId, Nanos};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "optimizer-loop",
     cause: "the optimizer updates parameters one by one",
     remedy: "update all parameters at once: fused=True (or foreach=True) in the optimizer",
     price: Price::replay(0.02, (0.6, 2.0)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "output-bound",
     cause: "every step writes files or logs",
     remedy: "write every 100th step, or in a thread: keep values with .detach() and torch.save them later",
     price: Price::replay(0.02, (0.6, 1.1)),
+    needs: &[EventKind::PythonCall],
     check,
 };
 

@@ -6,12 +6,14 @@ use super::passes::{Pass, check_passes};
 use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "per-step-validation",
     cause: "every step also runs the model without gradients",
     remedy: "validate once per epoch, or compute the metrics from the outputs of the training pass: out.detach()",
     price: Price::replay(0.03, (0.4, 1.05)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

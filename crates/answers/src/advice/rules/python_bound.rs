@@ -5,12 +5,14 @@ use rustc_hash::FxHashMap;
 
 use crate::advice::facts::{Facts, MODULE, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "python-bound",
     cause: "a function spends its time in Python code",
     remedy: "move the Python loop out of the step, into numpy or torch, or into a data loader worker",
     price: Price::replay(0.05, (0.4, 1.1)),
+    needs: &[EventKind::PythonCall],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "recompilation",
     cause: "steps compile code",
     remedy: "torch.compile(model, dynamic=True), and look at TORCH_LOGS=recompiles; run a step of each shape before",
     price: Price::replay(0.02, (0.7, 1.05)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

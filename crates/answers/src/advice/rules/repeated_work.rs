@@ -3,12 +3,14 @@
 use super::passes::{Pass, check_passes};
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "repeated-work",
     cause: "the model runs with gradients enabled, and no backward pass uses it",
     remedy: "run it once and keep the output: out = model(x), then the loss and the metrics from out.detach()",
     price: Price::replay(0.03, (0.6, 1.1)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

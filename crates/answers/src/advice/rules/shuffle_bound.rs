@@ -2,6 +2,7 @@
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "shuffle-bound",
@@ -9,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     remedy: "use masks and slices instead of indices, sort indices before index_add_, or precompute them outside of the step",
     // Whether a better form exists depends on the program, so that no saving is claimed.
     price: Price::Unpriced { rank: 0.02 },
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

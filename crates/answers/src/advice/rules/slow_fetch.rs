@@ -4,12 +4,14 @@ use mindprof_model::{Category, EventId, Nanos};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "slow-fetch",
     cause: "a few batches take far longer than the others",
     remedy: "prefetch more: DataLoader(..., prefetch_factor=4), and look at what the slow samples have in common",
     price: Price::replay(0.02, (0.5, 1.1)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::EventId;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "slow-start",
     cause: "the first step takes much longer than the others",
     remedy: "leave it out of the profile: schedule(wait=1, warmup=1, active=3); it compiles, allocates and starts workers",
     price: Price::Unpriced { rank: 0.01 },
+    needs: &[EventKind::Cpu],
     check,
 };
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::passes::{Pass, passes_of};
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 use crate::sampling::Sampling;
 use crate::step_split::StepClass;
 use crate::step_times::StepTimes;
@@ -16,6 +17,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "some steps take longer than the others",
     remedy: "do it less often, or in the background: a thread that saves a copy of the state",
     price: Price::replay(0.03, (0.6, 1.2)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::Nanos;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "small-copies",
     cause: "many small tensors are copied to the device",
     remedy: "copy once: torch.stack(tensors).to(device), or one torch.tensor(list, device=device)",
     price: Price::replay(0.03, (0.6, 1.2)),
+    needs: &[EventKind::Device],
     check,
 };
 

@@ -5,12 +5,14 @@ use mindprof_model::{Category, EventId, Nanos};
 use super::gaps::{gaps, missing_launches};
 use crate::advice::facts::{Facts, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "starvation",
     cause: "the device has nothing to do for long parts of a step",
     remedy: "do this work in the background, or less often, so that the next step is launched at once",
     price: Price::general(0.1, (0.5, 1.1)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

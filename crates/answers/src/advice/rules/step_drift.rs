@@ -2,12 +2,14 @@
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "step-drift",
     cause: "steps get slower over the run",
     remedy: "look for what grows: lists that are searched, graphs that are kept (loss.detach()), caches, a falling clock",
     price: Price::general(0.04, (0.5, 1.5)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

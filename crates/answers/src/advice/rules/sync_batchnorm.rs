@@ -4,12 +4,14 @@ use mindprof_model::EventId;
 
 use crate::advice::facts::{Facts, MODULE};
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "sync-batchnorm",
     cause: "each batch normalization waits for the other ranks",
     remedy: "nn.GroupNorm, or nn.BatchNorm2d where a rank's batch is large enough; SyncBatchNorm(process_group=...) of one machine",
     price: Price::replay(0.02, (0.6, 1.2)),
+    needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
 

@@ -4,6 +4,7 @@ use mindprof_model::{Category, EventId, Nanos};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 use crate::replay::{is_allocation_call, is_blocking_call};
 
 pub(super) const RULE: Rule = Rule {
@@ -11,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "the CPU waits for the device in the middle of a step",
     remedy: "keep results on the device and read them once: stack them, then one .item() or .tolist()",
     price: Price::replay(0.02, (0.5, 1.5)),
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -4,6 +4,7 @@ use super::card::device;
 use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 use crate::device::DeviceProperties;
 
 pub(super) const RULE: Rule = Rule {
@@ -11,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     cause: "matrix products in float32 leave the tensor cores unused",
     remedy: "torch.set_float32_matmul_precision(\"high\"), or torch.autocast(\"cuda\", torch.bfloat16)",
     price: Price::replay(0.05, (0.7, 1.2)),
+    needs: &[EventKind::Device],
     check,
 };
 

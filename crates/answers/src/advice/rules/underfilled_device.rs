@@ -4,12 +4,14 @@ use mindprof_model::{EventId, Nanos};
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "underfilled-device",
     cause: "kernels have fewer blocks than the device has processors",
     remedy: "a larger batch: the same kernels compute more samples in nearly the same time",
     price: Price::Unpriced { rank: 0.02 },
+    needs: &[EventKind::Device],
     check,
 };
 

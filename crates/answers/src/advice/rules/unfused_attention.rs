@@ -5,12 +5,14 @@ use rustc_hash::FxHashSet;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "unfused-attention",
     cause: "attention is computed by two products with a softmax between them",
     remedy: "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)",
     price: Price::replay(0.03, (0.5, 1.4)),
+    needs: &[EventKind::Cpu],
     check,
 };
 

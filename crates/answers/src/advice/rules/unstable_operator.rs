@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "unstable-operator",
@@ -12,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     remedy: "look at what runs beside it: other processes on the machine, more threads than cores (torch.set_num_threads), clocks",
     // Other programs on the machine are the usual reason, so that no saving is claimed.
     price: Price::Unpriced { rank: 0.01 },
+    needs: &[EventKind::Cpu, EventKind::Device],
     check,
 };
 

@@ -4,12 +4,14 @@ use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "worker-restarts",
     cause: "steps start and stop the workers of a data loader",
     remedy: "keep the workers between epochs: DataLoader(..., persistent_workers=True), and iter(loader) outside of the step",
     price: Price::replay(0.02, (0.6, 1.1)),
+    needs: &[EventKind::PythonCall],
     check,
 };
 

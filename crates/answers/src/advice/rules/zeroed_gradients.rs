@@ -4,12 +4,14 @@ use mindprof_model::EventId;
 
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Outcome, Price, Rule};
+use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "zeroed-gradients",
     cause: "gradients are filled with zeros instead of being dropped",
     remedy: "optimizer.zero_grad(set_to_none=True)",
     price: Price::replay(0.005, (0.7, 1.5)),
+    needs: &[EventKind::Cpu],
     check,
 };
 
