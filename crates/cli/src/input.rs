@@ -67,6 +67,14 @@ pub(crate) fn read_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis>
     Ok(Analysis::build(reading.profile))
 }
 
+/// Reads and analyzes a trace with the arguments of kernels and copies, such as grids and bytes, and
+/// prints warnings. They are among the data that is otherwise kept only to write a trace again.
+pub(crate) fn read_whole_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
+    let reading = read(path, limits)?;
+    let _busy = Busy::new("analyzing events".into());
+    Ok(Analysis::build(reading.profile))
+}
+
 /// Reports on stderr that a trace is a part of its recording, as one that `run` has bounded.
 pub(crate) fn tell_part(path: &Path, analysis: &Analysis) {
     if let Some((kept, events)) = Completeness::cut_of(analysis.profile()) {

@@ -6,7 +6,7 @@ use mindprof_answers::{Advice, OwnCode};
 use mindprof_report::{AdviceLayout, advice_text, refusal_hint, refusal_text};
 
 use crate::failure::{Outcome, advised};
-use crate::input::{ReadLimits, read_analysis, tell_part};
+use crate::input::{ReadLimits, read_whole_analysis, tell_part};
 use crate::output::{print, print_line, tell};
 use crate::terminal::terminal_width;
 use crate::units::{self, Percent};
@@ -65,7 +65,7 @@ pub(crate) struct AdviseArgs {
 
 /// Prints the advice for a trace.
 pub(crate) fn run(args: &AdviseArgs) -> anyhow::Result<Outcome> {
-    let analysis = read_analysis(&args.trace, args.limits)?;
+    let analysis = read_whole_analysis(&args.trace, args.limits)?;
     tell_part(&args.trace, &analysis);
     let own = OwnCode::of(analysis.profile().metadata(), &args.mine);
     let advice = Advice::build(&analysis, &own);

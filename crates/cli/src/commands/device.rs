@@ -2,12 +2,11 @@
 
 use std::path::PathBuf;
 
-use mindprof_analyze::Analysis;
 use mindprof_answers::Device;
 use mindprof_report::{DeviceLayout, device_text};
 
 use crate::failure::Outcome;
-use crate::input::{ReadLimits, read, tell_part};
+use crate::input::{ReadLimits, read_whole_analysis, tell_part};
 use crate::output::{print, print_line};
 use crate::terminal::terminal_width;
 
@@ -50,8 +49,7 @@ pub(crate) struct DeviceArgs {
 
 /// Prints the use of the devices of a trace.
 pub(crate) fn run(args: &DeviceArgs) -> anyhow::Result<Outcome> {
-    // The arguments of kernels and copies are among the data that only a rewritten trace needs.
-    let analysis = Analysis::build(read(&args.trace, args.limits)?.profile);
+    let analysis = read_whole_analysis(&args.trace, args.limits)?;
     tell_part(&args.trace, &analysis);
     let device = Device::build(&analysis);
     if args.json {

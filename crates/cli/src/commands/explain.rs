@@ -6,7 +6,7 @@ use mindprof_answers::{Explanation, OwnCode, Work};
 use mindprof_report::explain_text;
 
 use crate::failure::Outcome;
-use crate::input::{ReadLimits, read_analysis, tell_part};
+use crate::input::{ReadLimits, read_whole_analysis, tell_part};
 use crate::output::print;
 
 const EXAMPLE: &str = "\
@@ -36,7 +36,7 @@ pub(crate) struct ExplainArgs {
 
 /// Explains a trace.
 pub(crate) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
-    let analysis = read_analysis(&args.trace, args.limits)?;
+    let analysis = read_whole_analysis(&args.trace, args.limits)?;
     tell_part(&args.trace, &analysis);
     let own = OwnCode::of(analysis.profile().metadata(), &args.mine);
     let explanation = Explanation::build(&analysis, &Work::of(&analysis), &own);

@@ -188,3 +188,23 @@ fn an_incomplete_trace_gets_no_clean_bill() {
     assert_eq!(advise("whole.json", &["--fail-over", "100%"]).code, Some(0));
     assert_eq!(advise("whole.json", &["--allow-incomplete"]).code, Some(2));
 }
+
+// The page of `mindprof report` reads the sizes of kernels too, so both say the same.
+#[test]
+fn the_sizes_of_kernels_are_read() {
+    let golden = std::fs::File::open(device_golden("gpt-full")).unwrap();
+    let mut trace: Value = serde_json::from_reader(GzDecoder::new(golden)).unwrap();
+    for event in trace["traceEvents"].as_array_mut().unwrap() {
+        if event["cat"] == "kernel" {
+            event["args"]["blocks per SM"] = 0.25.into();
+            event["dur"] = 400.0.into();
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("small.json");
+    std::fs::write(&path, trace.to_string()).unwrap();
+    let json = run([Path::new("advise"), &path, Path::new("--json")]).json();
+    let findings = json["findings"].as_array().unwrap();
+    let is_found = |finding: &Value| finding["rule"] == "underfilled-device";
+    assert!(findings.iter().any(is_found), "{json}");
+}

@@ -21,6 +21,12 @@ const LONG: Nanos = Nanos(10_000);
 /// Such kernels have to be this part of the step.
 const MUCH: f64 = 0.3;
 
+/// The change to try for kernels with one block for each channel.
+const PER_CHANNEL: &str = "these kernels have one block per channel, so that a larger batch does not fill the device: model.to(memory_format=torch.channels_last), or torch.compile(model)";
+
+/// Parts of the names of kernels with one block for each channel, however large the batch is.
+const OF_CHANNELS: [&str; 4] = ["batch_norm", "bn_fw", "bn_bw", "instance_norm"];
+
 /// As many kernels are looked at, evenly spread.
 const LOOKED_AT: usize = 20_000;
 
@@ -45,8 +51,13 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if facts.share(&small) * (every as f64) < MUCH {
         return Outcome::Clean;
     }
+    let of_channels = facts.named(&small, |name| {
+        OF_CHANNELS.iter().any(|part| name.contains(part))
+    });
+    let is_per_channel = facts.share(&of_channels) * 2.0 > facts.share(&small);
     Outcome::Found(Evidence {
         events: small,
+        remedy: is_per_channel.then_some(PER_CHANNEL),
         ..Evidence::default()
     })
 }
@@ -56,11 +67,15 @@ mod tests {
     use crate::advice::rules::kit::*;
 
     fn filling(blocks: &str) -> mindprof_model::Profile {
+        filling_by("bf16_gemm", blocks)
+    }
+
+    fn filling_by(kernel: &str, blocks: &str) -> mindprof_model::Profile {
         training(4, |time, _| {
             time.call("model.py(4): forward", |time| {
                 for _ in 0..10 {
                     time.operator("aten::mm", |time| {
-                        time.kernel_with("bf16_gemm", 100, &format!("\"blocks per SM\": {blocks}"));
+                        time.kernel_with(kernel, 100, &format!("\"blocks per SM\": {blocks}"));
                     });
                 }
             });
@@ -71,6 +86,19 @@ mod tests {
     fn kernels_that_leave_processors_idle_are_a_hint() {
         let finding = found(filling("0.25"), "underfilled-device");
         assert_eq!((blamed(&finding), finding.share), ("forward", 0.0));
+    }
+
+    // A batch normalization of 64 channels has 64 blocks for any batch.
+    #[test]
+    fn a_larger_batch_does_not_help_kernels_with_a_block_per_channel() {
+        let remedy = |kernel| found(filling_by(kernel, "0.5"), "underfilled-device").remedy;
+        assert!(remedy("bf16_gemm").starts_with("a larger batch"));
+        for kernel in [
+            "void at::native::batch_norm_collect_statistics_kernel<float>(int)",
+            "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1, true>(float)",
+        ] {
+            assert!(remedy(kernel).contains("one block per channel"), "{kernel}");
+        }
     }
 
     #[test]
