@@ -9,8 +9,15 @@ use crate::functions::{CodeLayout, short_place};
 use crate::grid::{Align, cut, grid, push_line, push_wrapped};
 use crate::steps::{percent, short_time};
 
+/// The least width of the critical path.
+const LEAST_WIDTH: usize = 60;
+
 /// Returns the critical path as text, as `mindprof critical-path` prints it.
 pub fn critical_path_text(path: &CriticalPath, layout: CodeLayout) -> String {
+    let layout = CodeLayout {
+        width: layout.width.map(|width| width.max(LEAST_WIDTH)),
+        ..layout
+    };
     let mut text = String::new();
     if path.pieces.is_empty() {
         push_line(&mut text, "No critical path: nothing ran on the CPU");

@@ -19,12 +19,19 @@ use crate::visible::visible;
 pub struct DeviceLayout {
     /// The largest number of rows of each list.
     pub rows: usize,
-    /// The largest width, or `None` for no limit.
+    /// The largest width, or `None` for no limit. The columns of numbers need 80 characters.
     pub width: Option<usize>,
 }
 
+/// The least width of the use of devices.
+const LEAST_WIDTH: usize = 80;
+
 /// Returns the use of devices as text, as `mindprof device` prints it.
 pub fn device_text(device: &Device, layout: DeviceLayout) -> String {
+    let layout = DeviceLayout {
+        width: layout.width.map(|width| width.max(LEAST_WIDTH)),
+        ..layout
+    };
     let mut text = String::new();
     if device.devices.is_empty() {
         let line = "No device work in this profile: record a device, as with \

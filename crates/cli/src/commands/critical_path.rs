@@ -49,7 +49,7 @@ pub(crate) struct CriticalPathArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
 
-    /// Limit the width; 0 means no limit [default: terminal width]
+    /// Limit the width, to at least 60; 0 means no limit [default: terminal width]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
 

@@ -35,7 +35,7 @@ pub(crate) struct DeviceArgs {
     #[arg(long, value_name = "N", default_value_t = 8)]
     row_limit: usize,
 
-    /// Limit the width; 0 means no limit [default: terminal width]
+    /// Limit the width, to at least 80; 0 means no limit [default: terminal width]
     #[arg(long, value_name = "N")]
     width: Option<usize>,
 

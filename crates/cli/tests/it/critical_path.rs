@@ -27,6 +27,26 @@ fn the_path_of_a_trace_with_a_device_is_printed() {
 }
 
 #[test]
+fn narrower_than_60_columns_is_60_columns() {
+    for trace in [
+        device_golden("gpt-full"),
+        device_golden("threads-full"),
+        golden_of("mlp-full", "trace.json.gz"),
+    ] {
+        let trace = trace.to_str().unwrap();
+        let text = run(["critical-path", trace, "--width", "20"]).printed();
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 60),
+            "{text}"
+        );
+        assert_eq!(
+            text,
+            run(["critical-path", trace, "--width", "60"]).printed()
+        );
+    }
+}
+
+#[test]
 fn the_kinds_sum_to_the_path_in_json() {
     let traces = [
         golden_of("mlp-full", "trace.json.gz"),

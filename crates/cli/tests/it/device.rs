@@ -23,6 +23,20 @@ fn a_trace_with_a_device_fits_eighty_columns() {
 }
 
 #[test]
+fn narrower_than_80_columns_is_80_columns() {
+    for name in ["gpt-full", "threads-full"] {
+        let trace = device_golden(name);
+        let device = |width| run(["device", trace.to_str().unwrap(), "--width", width]).printed();
+        let text = device("20");
+        assert_eq!(text, device("80"));
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn busy_and_idle_time_make_up_the_windows_in_json() {
     let trace = device_golden("gpt-full");
     let answer = run([Path::new("device"), &trace, Path::new("--json")]).json();
