@@ -84,6 +84,13 @@ pub struct Finding {
     pub merged: Vec<&'static str>,
 }
 
+impl Finding {
+    /// Returns whether the price is the least that mending saves, rather than the likely saving.
+    pub fn is_least(&self) -> bool {
+        self.share > 0.0 && self.low >= self.share
+    }
+}
+
 /// A rule that could not be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Unknown {
@@ -102,6 +109,9 @@ pub struct Advice {
     pub clean: Vec<&'static str>,
     /// The rules that could not be applied.
     pub unknown: Vec<Unknown>,
+    /// What is missing from the profile. Rules that depend on it cannot tell.
+    #[serde(serialize_with = "refusal_ids")]
+    pub incomplete: Vec<Refusal>,
     /// The profiler's own cost.
     pub overhead: Overhead,
     /// The number of steps that the advice rests on.
@@ -109,9 +119,6 @@ pub struct Advice {
 }
 
 /// The profiler's own cost in the steps of a recording.
-    /// What is missing from the profile. Rules that depend on it cannot tell.
-    #[serde(serialize_with = "refusal_ids")]
-    pub incomplete: Vec<Refusal>,
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Overhead {
     /// The recorded time of an average step.
@@ -144,6 +151,7 @@ impl Advice {
             };
         };
         let facts = Facts::build(analysis, own, &replay, frames);
+        let missing = Missing::of(&facts.completeness);
         let steps = replay.steps().len();
         let mut advice = Self {
             steps,
@@ -151,7 +159,6 @@ impl Advice {
                 recorded: Nanos(replay.recorded().total().0 / steps as u64),
                 unrecorded: Nanos(facts.base.0 / steps as u64),
             },
-        let missing = Missing::of(&facts.completeness);
             ..Self::default()
         };
         let mut found = Vec::new();
@@ -180,6 +187,7 @@ impl Advice {
         }
         advice.clean.sort_unstable();
         advice.findings.truncate(MOST_FINDINGS);
+        advice.incomplete = missing.what;
         advice
     }
 
@@ -187,7 +195,6 @@ impl Advice {
     pub fn json(&self) -> String {
         json(self)
     }
-        advice.incomplete = missing.what;
 }
 
 #[expect(
@@ -198,6 +205,10 @@ fn seconds<S: serde::Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S
     serializer.serialize_f64(time.0 as f64 / 1e9)
 }
 
+fn refusal_ids<S: serde::Serializer>(all: &[Refusal], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().map(|one| one.id()))
+}
+
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "serde passes fields by reference"
@@ -205,10 +216,6 @@ fn seconds<S: serde::Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S
 fn rule_id<S: serde::Serializer>(rule: &&'static Rule, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(rule.id)
 }
-fn refusal_ids<S: serde::Serializer>(all: &[Refusal], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(all.iter().map(|one| one.id()))
-}
-
 
 /// Writes the fields of a place, which are null if there is none.
 #[expect(clippy::ref_option, reason = "serde passes fields by reference")]

@@ -79,13 +79,14 @@ pub(crate) const fn nothing_found(advice: &Advice) -> &'static str {
 
 /// Returns the time of a step, and what the profiler took of it.
 pub(crate) fn overhead_text(overhead: &Overhead, steps: usize) -> String {
+    let average = if steps == 1 { "" } else { " on average" };
     let steps = counted(steps as u64, "step");
     let share = overhead.share();
     if share < 0.005 {
-        return format!("{steps} of {}", short_time(overhead.recorded));
+        return format!("{steps} of {}{average}", short_time(overhead.recorded));
     }
     format!(
-        "{steps} of {} without the profiler ({} recorded, {} of it the profiler's own cost)",
+        "{steps} of {}{average} without the profiler ({} recorded, {} of it the profiler's own cost)",
         short_time(overhead.unrecorded),
         short_time(overhead.recorded),
         share_text(share)
@@ -97,7 +98,7 @@ pub(crate) fn overhead_text(overhead: &Overhead, steps: usize) -> String {
 /// ```text
 ///  48 %  The optimizer updates parameters one by one           [optimizer-loop]
 ///        step (train.py:83), 1098 times a step, mostly aten::add_
-///        saves about 16.7 ms of each step (29 % to 57 %), medium confidence
+///        saves about 16.7 ms of an average step (29 % to 57 %), medium confidence
 ///        try: update all parameters at once: fused=True (or foreach=True) in ...
 /// ```
 fn push_finding(text: &mut String, finding: &Finding, advice: &Advice, width: Option<usize>) {
@@ -131,11 +132,21 @@ fn push_finding(text: &mut String, finding: &Finding, advice: &Advice, width: Op
     push_indented(text, &format!("try: {}", finding.remedy), "", width);
 }
 
+/// Returns the word before a saving: some prices are the least that mending saves.
+pub(crate) fn least_or_about(finding: &Finding) -> &'static str {
+    if finding.is_least() {
+        "at least"
+    } else {
+        "about"
+    }
+}
+
 /// Returns what mending saves of a step.
 pub(crate) fn price_text(finding: &Finding, step: Nanos) -> String {
     let saved = Nanos((step.0 as f64 * finding.share) as u64);
+    let about = least_or_about(finding);
     format!(
-        "saves about {} of each step ({} to {}), {} confidence",
+        "saves {about} {} of an average step ({} to {}), {} confidence",
         short_time(saved),
         share_text(finding.low),
         share_text(finding.high),

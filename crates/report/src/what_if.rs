@@ -12,7 +12,11 @@ pub fn what_if_text(prediction: &Prediction, width: Option<usize>) -> String {
     let mut text = String::new();
     let (before, after) = (&prediction.unrecorded, &prediction.changed);
     let what = if prediction.has_steps {
-        "A step would take"
+        if prediction.numbers.len() == 1 {
+            "The step would take"
+        } else {
+            "The median step would take"
+        }
     } else {
         "The recording, which has no steps, would take"
     };

@@ -13,7 +13,7 @@ fn what_if(trace: &Path, options: &[&str]) -> Run {
 fn a_faster_optimizer_shortens_the_step() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let text = what_if(&trace, &["--scale", "optimizer=0.5", "--width", "80"]).printed();
-    assert!(text.starts_with("A step would take "), "{text}");
+    assert!(text.starts_with("The median step would take "), "{text}");
     for expected in [
         "as recorded",
         "without the profiler",

@@ -13,9 +13,10 @@ use super::findings::finding_cards;
 use super::markup::{escaped, sentence, with_units};
 use super::steps::steps_chart;
 use super::table::{Table, share_text};
-use crate::advice::overhead_text;
+use crate::advice::{least_or_about, nothing_found, overhead_text};
 use crate::number::memory_text;
 use crate::steps::{percent, short_time, split_text};
+use crate::verdict::incomplete_text;
 
 /// The number of functions that the overview lists.
 const FUNCTIONS: usize = 8;
@@ -62,7 +63,7 @@ fn verdict(contents: &Contents<'_>) -> String {
     }
     match advice.steps {
         0 => "No work on the CPU was recorded".into(),
-        _ => format!("No cause of slowness was found: {}", bound(contents)),
+        _ => format!("{}: {}", nothing_found(advice), bound(contents)),
     }
 }
 
@@ -72,10 +73,9 @@ fn finding_verdict(finding: &Finding, step: Nanos) -> String {
     let cause = escaped(&sentence(finding.rule.cause));
     if finding.share > 0.0 {
         let saved = short_time(Nanos((step.0 as f64 * finding.share) as u64));
-        return format!(
-            "{cause}: mending it saves about {} of each step",
-            escaped(&saved)
-        );
+        let about = least_or_about(finding);
+        let saved = escaped(&saved);
+        return format!("{cause}: mending it saves {about} {saved} of an average step");
     }
     match finding.bytes {
         Some(bytes) => format!("{cause}: {} a step", memory_text(bytes as i64)),
@@ -98,6 +98,9 @@ fn summary(contents: &Contents<'_>) -> String {
     if explanation.advice.steps > 0 {
         let overhead = overhead_text(&explanation.advice.overhead, explanation.advice.steps);
         let _ = write!(text, "{overhead}. ");
+    }
+    if let Some(incomplete) = incomplete_text(&explanation.advice.incomplete) {
+        let _ = write!(text, "{incomplete}. ");
     }
     if !explanation.steps.steps.is_empty() {
         let split = split_text(&explanation.steps.split, explanation.steps.has_python);
