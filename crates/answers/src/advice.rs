@@ -109,7 +109,8 @@ pub struct Advice {
     pub clean: Vec<&'static str>,
     /// The rules that could not be applied.
     pub unknown: Vec<Unknown>,
-    /// What is missing from the profile. Rules that depend on it cannot tell.
+    /// The reasons for which the profile is incomplete. Rules that depend on the missing events cannot
+    /// tell.
     #[serde(serialize_with = "refusal_ids")]
     pub incomplete: Vec<Refusal>,
     /// The profiler's own cost.

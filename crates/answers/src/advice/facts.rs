@@ -46,7 +46,7 @@ pub(crate) struct Facts<'a> {
     /// By event, the innermost frame of the user's own code that led to it.
     pub(crate) frames: Vec<Option<StringId>>,
     pub(crate) has_device: bool,
-    /// What is missing from the profile.
+    /// The completeness of the profile.
     pub(crate) completeness: Completeness,
     /// All events in steps.
     pub(crate) events: Vec<EventId>,

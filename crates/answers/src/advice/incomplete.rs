@@ -7,10 +7,11 @@ use super::rule::{Outcome, Price, Rule};
 use crate::completeness::{Completeness, EventKind};
 use crate::verdict::{MOST_LOST, Refusal, missing_from};
 
-/// What is missing from a profile, and which conclusions that leaves.
+/// The gaps of a profile, which decide on the conclusions that a rule may draw. [`super::Advice`]
+/// collects them once for all rules.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Missing {
-    /// What is missing.
+    /// The reasons for which the profile is incomplete.
     pub(super) what: Vec<Refusal>,
     /// The kinds of events of which too many are missing.
     kinds: Vec<EventKind>,
@@ -27,7 +28,7 @@ impl Missing {
         }
     }
 
-    /// Returns what a rule may conclude from what is there. Without the work of a device nobody knows
+    /// Returns the conclusion that the recorded events allow a rule to draw. Without the work of a device nobody knows
     /// what the CPU waits for, so that no time is saved for sure. Missing events of the CPU leave the
     /// findings about the others, which are less sure.
     pub(super) fn limit(&self, rule: &Rule, outcome: Outcome) -> Outcome {
