@@ -264,7 +264,7 @@ mod tests {
 - recorded: 2.40 ms with 15 events
 - steps: 3, p50 800 us, p90 800 us, longest 800 us
 - time of a step: operators 100 %
-- replayed for the findings: 3 steps of 800 us
+- replayed for the findings: 3 steps of 800 us on average
 
 ## Findings
 

@@ -509,16 +509,41 @@ fn around(analysis: &Analysis, replay: &Replay) -> Vec<Around> {
         }
         found.push(around);
     }
-    // Device work belongs to the operator that launched it, which may come later in the list.
-    for index in 0..found.len() {
-        let id = EventId::from_index(index);
-        if profile.event(id).category == Category::Kernel
-            && let Some(owner) = analysis.correlation().owner(id)
-        {
-            found[index] = found[owner.index()];
-        }
-    }
+    place_device_work(analysis, &mut found);
     found
+}
+
+/// Puts device work into the step of the operator that launched it, which may come later in the list.
+/// Work whose launch was not recorded belongs to the launch before it on its stream. If there is
+/// none, it was launched before the recording, and is in no step.
+///
+/// ```text
+/// CPU          |step 1: launch a |step 2: launch b |
+/// stream    |x|==x==||==a==|        |==b==|          x is in no step
+/// ```
+fn place_device_work(analysis: &Analysis, found: &mut [Around]) {
+    let profile = analysis.profile();
+    let correlation = analysis.correlation();
+    let launch = |id: EventId| {
+        correlation
+            .owner(id)
+            .or_else(|| correlation.launch(profile, id))
+    };
+    let works = profile.events().iter().enumerate();
+    let works = works.filter(|(_, event)| event.category == Category::Kernel);
+    let works = works.map(|(index, event)| (EventId::from_index(index), event.thread.index()));
+    let mut has_launches = vec![false; profile.threads().len()];
+    for (id, stream) in works.clone() {
+        has_launches[stream] = has_launches[stream] || launch(id).is_some();
+    }
+    let mut last: Vec<Around> = vec![Around::default(); profile.threads().len()];
+    // A stream without any launches tells no more than its times.
+    for (id, stream) in works.filter(|&(_, stream)| has_launches[stream]) {
+        if let Some(launch) = launch(id) {
+            last[stream] = found[launch.index()];
+        }
+        found[id.index()] = last[stream];
+    }
 }
 
 /// Functions without a name of their own.

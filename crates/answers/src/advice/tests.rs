@@ -59,6 +59,20 @@ fn counts_and_times_are_of_the_same_events() {
     assert_eq!(finding.recorded.0, 4 * (60 * 4 + 400) * 1_000);
 }
 
+// stream   |x||x||x|--a--||--b--|     x was launched before the recording
+#[test]
+fn work_that_was_launched_before_the_first_step_is_in_none() {
+    let profile = training(4, |time, step| {
+        for _ in 0..if step == 0 { 6 } else { 0 } {
+            time.unlaunched_kernel("bf16_gemm", 4);
+        }
+        time.call("model.py(5): forward", |time| time.compute(60, 4));
+        time.synchronize();
+    });
+    let finding = found(profile, "launch-bound");
+    assert_eq!(finding.count, 4 * 60);
+}
+
 #[test]
 fn the_largest_cause_comes_first_among_few() {
     let advice = advise(training(6, |time, step| {
