@@ -29,7 +29,7 @@ enum Part {
 /// Returns the events of the CPU whose own time a captured graph saves.
 pub(crate) fn captured(analysis: &Analysis, own: &OwnCode) -> Vec<EventId> {
     let profile = analysis.profile();
-    let names: Vec<Option<Part>> = (profile.strings().iter())
+    let by_name: Vec<Option<Part>> = (profile.strings().iter())
         .map(|name| of_name(own, name))
         .collect();
     let mut parts: Vec<Part> = Vec::with_capacity(profile.events().len());
@@ -41,7 +41,7 @@ pub(crate) fn captured(analysis: &Analysis, own: &OwnCode) -> Vec<EventId> {
             .tree()
             .parent(id)
             .map(|parent| parts[parent.index()]);
-        let named = names[event.name.index()];
+        let named = by_name[event.name.index()];
         let computes_on_cpu =
             || event.duration > LONG && analysis.device_times().total(id) == Nanos::ZERO;
         let part = match event.category {

@@ -19,6 +19,10 @@ use crate::steps::Steps;
 /// The facts by which a comparison is fair or not: missing events, and how much of the program the
 /// profile covers. Times alone do not show them, because missing work looks like fast work.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own, and any may be combined"
+)]
 pub struct Completeness {
     /// The number of events that are known to be missing or to have wrong times.
     pub lost: u64,
