@@ -11,6 +11,7 @@ from typing import Any
 
 import mindprof
 import pytest
+from mindprof._results.source_lines import source_lines
 
 from tests.workloads import torch
 
@@ -83,6 +84,33 @@ def test_source_lines_are_shown_on_request_and_only_from_below_the_folder(
         text for file in unpacked(path.read_text())["source"].values() for text in file.values()
     ]
     assert any("torch.ones(4) + 1" in line for line in lines)
+
+
+def test_other_files_than_python_code_are_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    for name in ("train.py", "secret.txt", "../other.py"):
+        (folder / name).write_text("first\nsecond\n")
+    (folder / "large.py").write_bytes(b"\n" * ((4 << 20) + 1))
+    (folder / "disguised.py").symlink_to("secret.txt")
+    (folder / "outside.py").symlink_to("../other.py")
+    named = ("train.py", "secret.txt", "large.py", "disguised.py", "outside.py", "/etc/passwd")
+    found = source_lines({"file": name} for name in named)
+    assert found == [("train.py", ["first", "second"])]
+
+
+def test_a_page_does_not_replace_the_trace_it_is_compared_with(
+    prof: mindprof.profile, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.json"
+    prof.export_chrome_trace(str(trace))
+    before = trace.read_bytes()
+    with pytest.raises(ValueError, match="would replace the trace"):
+        prof.export_html(trace, compare=trace)
+    assert trace.read_bytes() == before
 
 
 def test_without_a_recording_there_is_no_report(tmp_path: Path) -> None:

@@ -63,7 +63,10 @@ pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
 pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
-pub use page::{Compared, ReportOptions, overview_frame, write_report, write_report_file};
+pub use page::{
+    Compared, PAGE_HEAD_BYTES, ReportOptions, is_page, overview_frame, write_report,
+    write_report_file,
+};
 pub use run::{RunOptions, imports_text, run_facts, run_hints};
 pub use screen::{ScreenEnd, screen_text};
 pub use steps::{StepsLayout, steps_text};

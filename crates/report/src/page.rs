@@ -33,6 +33,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use engine::{PAGE_HEAD_BYTES, is_page};
 pub(crate) use engine::{Page, Pane};
 pub(crate) use markup::escaped;
 pub(crate) use modules::MEMORY;

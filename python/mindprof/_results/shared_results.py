@@ -109,13 +109,14 @@ class SharedResults(RecordedFiles):
         Args:
             path: The file to write.
             compare: An earlier profile, or the path of its trace. The page shows what grew.
-            source: Show lines of the user's own files that lie below the current folder.
+            source: Show lines of the user's own Python files that lie below the current folder.
 
         Raises:
             AttributeError: No recording has finished.
+            ValueError: The page would replace the trace that it is compared with.
         """
         recording = self._finished_recording("exporting a report")
-        other = None if compare is None else _compared(compare)
+        other = None if compare is None else _compared(compare, path)
         lines = source_lines(self.lines()) if source else []
         _core.write_report(recording, path, os.path.basename(os.fspath(path)), other, lines)
 
@@ -298,9 +299,11 @@ class SharedResults(RecordedFiles):
 
 
 def _compared(
-    compare: SharedResults | str | os.PathLike[str],
+    compare: SharedResults | str | os.PathLike[str], page: str | os.PathLike[str]
 ) -> tuple[_core.Profile, str]:
-    """Returns the recording to compare with, and its name."""
+    """Returns the recording to compare with, and its name. The page may not replace its file."""
     if isinstance(compare, SharedResults):
         return compare._finished_recording("comparing profiles"), "the other profile"
+    if os.path.realpath(compare) == os.path.realpath(page):
+        raise ValueError(f"{os.fspath(page)}: the page would replace the trace to compare with")
     return _core.Profile.read(compare), os.path.basename(os.fspath(compare))

@@ -1,17 +1,16 @@
 //! `mindprof report`: writes one offline page about a trace.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use mindprof_analyze::Analysis;
-use mindprof_answers::{Functions, OwnCode, SourceFile, Sources, Work};
-use mindprof_formats::counted;
 use mindprof_report::{Compared, ReportOptions, write_report};
 use mindprof_trace::write_perfetto_file;
 
 use crate::failure::{Outcome, advised};
 use crate::input::{ReadLimits, read, read_analysis, refuse_input, tell_part};
 use crate::output::{Output, tell};
+use crate::own_sources::own_sources;
+use crate::replaced::{page_place, refuse_other_trace};
 
 const EXAMPLE: &str = "\
 Example:
@@ -39,7 +38,7 @@ pub(crate) struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
 
-    /// Show lines of your own source files that lie below the current folder.
+    /// Show lines of your own Python files that lie below the current folder.
     #[arg(long, overrides_with = "no_source")]
     source: bool,
 
@@ -63,7 +62,7 @@ pub(crate) struct ReportArgs {
 /// Writes the page of a trace.
 pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     let out = Output::of(&out_path(args));
-    refuse_input(&args.trace, &out)?;
+    let beside = refuse_loss(args, &out)?;
     let reading = read(&args.trace, args.limits)?;
     let repairs = reading.repairs.iter();
     let repairs: Vec<String> = repairs.map(|(_, _, sentence)| sentence.clone()).collect();
@@ -88,25 +87,41 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     };
     let ((), bytes) = out.write(None, |out| write_report(&analysis, &options, out))?;
     out.tell_written(bytes, "report");
-    if args.perfetto {
-        write_beside(&out, &analysis)?;
+    if let Some(path) = beside {
+        write_perfetto_file(analysis.profile(), &path)?;
+        tell(&format!(
+            "wrote {}: open it at ui.perfetto.dev, which reads it in the browser",
+            path.display()
+        ));
     }
     Ok(Outcome::Fine)
 }
 
-/// Writes the trace for Perfetto beside the page.
-fn write_beside(out: &Output, analysis: &Analysis) -> anyhow::Result<()> {
-    let Output::File(page) = out else {
-        let message = "--perfetto needs a file to write beside";
-        return Err(advised(message, "name the page with --out"));
+/// Returns an error if writing would replace a trace that is read, or a file that no earlier report
+/// wrote; otherwise the path of the trace for Perfetto, if there is to be one.
+fn refuse_loss(args: &ReportArgs, out: &Output) -> anyhow::Result<Option<PathBuf>> {
+    let beside = match out {
+        Output::File(page) if args.perfetto => Some(page.with_extension("pftrace")),
+        Output::Stdout if args.perfetto => {
+            let message = "--perfetto needs a file to write beside";
+            return Err(advised(message, "name the page with --out"));
+        }
+        Output::File(_) | Output::Stdout => None,
     };
-    let path = page.with_extension("pftrace");
-    write_perfetto_file(analysis.profile(), &path)?;
-    tell(&format!(
-        "wrote {}: open it at ui.perfetto.dev, which reads it in the browser",
-        path.display()
-    ));
-    Ok(())
+    for input in [Some(&args.trace), args.compare.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        refuse_input(input, out)?;
+        if let Some(path) = &beside {
+            refuse_input(input, &Output::File(path.clone()))?;
+        }
+    }
+    let place = page_place(out)?;
+    if let Some(path) = &beside {
+        refuse_other_trace(path, place)?;
+    }
+    Ok(beside)
 }
 
 /// Returns the path of the page: that of `--out`, or the name of the trace in the current folder.
@@ -130,39 +145,4 @@ fn out_path(args: &ReportArgs) -> PathBuf {
 fn name_of(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str());
     name.to_string_lossy().into_owned()
-}
-
-/// Reads the user's source files that lie below the current folder, and reports the others.
-fn own_sources(analysis: &Analysis, mine: &[String]) -> Vec<SourceFile> {
-    let metadata = analysis.profile().metadata();
-    let own = OwnCode::of(metadata, mine);
-    let functions = Functions::build(analysis, &Work::of(analysis), &own);
-    let listed = Sources::read(metadata);
-    let here = std::env::current_dir().and_then(fs::canonicalize);
-    let mut outside = 0;
-    let mut sources = Vec::new();
-    for file in functions.files() {
-        let path = listed.as_ref().and_then(|sources| sources.path(file));
-        let path = fs::canonicalize(path.unwrap_or(file));
-        let (Ok(path), Ok(here)) = (path, &here) else {
-            continue;
-        };
-        if !path.starts_with(here) {
-            outside += 1;
-            continue;
-        }
-        if let Ok(bytes) = fs::read(&path) {
-            let text = String::from_utf8_lossy(&bytes);
-            sources.push(SourceFile {
-                file: file.into(),
-                functions: Vec::new(),
-                lines: text.lines().map(Into::into).collect(),
-            });
-        }
-    }
-    if outside > 0 {
-        let files = counted(outside, "source file");
-        tell(&format!("left out {files} outside of the current folder"));
-    }
-    sources
 }

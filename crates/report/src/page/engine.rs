@@ -11,6 +11,18 @@ use crate::error::Result;
 
 const TEMPLATE: &str = include_str!("../../page/page.html");
 
+/// The mark of a page of mindprof, in its head.
+const MARK: &[u8] = b"<meta name=\"generator\" content=\"mindprof\">";
+
+/// The number of bytes at the beginning of a file that tell whether it is a page of mindprof.
+pub const PAGE_HEAD_BYTES: u64 = 4096;
+
+/// Returns whether a file that begins with some bytes is a page of mindprof, which a newer one may
+/// replace.
+pub fn is_page(head: &[u8]) -> bool {
+    head.starts_with(b"<!doctype html>") && head.windows(MARK.len()).any(|part| part == MARK)
+}
+
 /// The script that runs before the panes are laid out: only the one that is shown needs to be.
 const EARLY: &str = "document.documentElement.classList.add(\"has-scripts\");";
 
