@@ -177,6 +177,45 @@ def test_a_selected_range_is_summed_up_and_its_address_shows_it_again(
     again.close()
 
 
+STRANGE = [
+    "#",
+    "#nothing",
+    "#__proto__",
+    "#%E0%A4%A",
+    "#step?event=-1",
+    "#step?event=1.5",
+    "#step?event=NaN",
+    "#step?event=999999999999",
+    f"#step?at=0-{'9' * 400}",
+    "#step?at=5-5&chosen=9-3&step=__proto__",
+    "#step?chosen=99999999999999-999999999999999",
+    "#flames?node=-1",
+    "#flames?node=1.5",
+    "#flames?node=1e9&by=constructor",
+    "#operators?by=nothing&sort=.up",
+    "#operators?by=%22%5D&sort=Name.sideways&filter=(",
+    "#detail",
+    "#detail?kind=finding&name=-1",
+    "#detail?kind=finding&name=toString",
+    "#detail?kind=__proto__&name=__proto__",
+    "#detail?kind=function&name=constructor:1:x",
+    "#detail?kind=module",
+    "#detail?name=%",
+]
+
+
+def test_a_strange_address_shows_a_pane(browser: Browser, write_page: Write) -> None:
+    page = browser.open(write_page(GPT))
+    for view in STRANGE:
+        page.go(view)
+        assert page.run("document.querySelectorAll('.pane.shown').length") == 1, view
+        assert page.run("document.querySelector('.pane.shown').innerText.trim().length") > 10, view
+        assert page.problems() == [], view
+    page.go("#operators?by=nothing")
+    assert page.run("document.querySelector('[data-member=operators]').hidden") is False
+    page.close()
+
+
 def test_the_timeline_obeys_the_keyboard(browser: Browser, write_page: Write) -> None:
     page = browser.open(write_page(GPT), "#step")
     page.run("document.getElementById('timeline').focus()")

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { amountText, bytesText, markText, momentText, numberText, roundText, timeText } from "../../crates/report/page/numbers.js";
-import { readRange, readView, writeRange, writeView } from "../../crates/report/page/address.js";
+import { readIndex, readRange, readView, writeRange, writeView } from "../../crates/report/page/address.js";
 import { isMatching, sortedOrder } from "../../crates/report/page/sorting.js";
 import { csvText } from "../../crates/report/page/csv.js";
 import { COLOUR_COUNT, colourList, colourNumber } from "../../crates/report/page/colours.js";
@@ -30,8 +30,14 @@ test("an address keeps a view, whatever is in its names", () => {
 });
 
 test("ranges that are none are refused", () => {
-  assert.deepEqual(readRange(writeRange([1.5, 7.2])), [1, 8]);
-  for (const text of ["", "7-7", "9-3", "a-b", undefined]) assert.equal(readRange(text), null);
+  assert.deepEqual(readRange(writeRange([1.5, 7.2]), [0, 100]), [1, 8]);
+  assert.deepEqual(readRange(`50-${"9".repeat(400)}`, [0, 99.5]), [50, 100]);
+  for (const text of ["", "7-7", "9-3", "a-b", "200-300", "1e3-1e4", "-5-7", undefined]) assert.equal(readRange(text, [0, 100]), null);
+});
+
+test("positions that are none are refused", () => {
+  assert.equal(readIndex("7", 8), 7);
+  for (const text of ["8", "-1", "1.5", "NaN", "1e1", "9".repeat(400), "", "constructor", undefined]) assert.equal(readIndex(text, 8), -1);
 });
 
 test("rows sort by number or name, with empty cells last", () => {

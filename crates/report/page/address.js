@@ -34,15 +34,26 @@ export function writeView(view) {
 }
 
 /**
- * Reads a range such as `100-200`; null if it is none.
+ * Reads a range such as `100-200`, cut to the whole; null if it is none, or lies outside.
  * @param {string | undefined} text
+ * @param {[number, number]} whole
  * @returns {[number, number] | null}
  */
-export function readRange(text) {
+export function readRange(text, whole) {
   const found = /^(\d+)-(\d+)$/.exec(text || "");
   if (!found) return null;
-  const [from, to] = [Number(found[1]), Number(found[2])];
+  const [from, to] = [Math.max(Number(found[1]), whole[0]), Math.min(Number(found[2]), Math.ceil(whole[1]))];
   return from < to ? [from, to] : null;
+}
+
+/**
+ * Reads a number below a count, such as the position of an event; -1 if it is none.
+ * @param {string | undefined} text
+ * @param {number} count
+ */
+export function readIndex(text, count) {
+  const index = /^\d+$/.test(text || "") ? Number(text) : -1;
+  return index < count ? index : -1;
 }
 
 /**

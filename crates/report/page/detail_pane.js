@@ -3,6 +3,7 @@
 // events, percentiles, shapes, stacks and source lines.
 import { countedText, shareText, timeText } from "./numbers.js";
 import { byId, make, makeShape } from "./elements.js";
+import { readIndex } from "./address.js";
 import { histogram, percentile } from "./sums.js";
 import { showTable } from "./tables.js";
 import { detailAddress, eventsTable, withoutEmpty } from "./events_table.js";
@@ -21,9 +22,9 @@ export function showDetail(profile, query) {
   const root = byId("detail-body");
   const name = query.name || "";
   root.replaceChildren();
-  if (query.kind === "finding") return showFinding(profile, root, Number(name));
+  if (query.kind === "finding") return showFinding(profile, root, readIndex(name, profile.document.findings.length));
   const { title, isWanted, place } = wanted(query.kind || "event", name);
-  root.append(make("h1", {}, title), make("p", { class: "quiet" }, kindTitle(query.kind)));
+  root.append(make("h1", {}, title), make("p", { class: "quiet" }, KINDS.get(query.kind) || "Event"));
   const numbers = new Set();
   profile.strings.forEach((text, number) => { if (isWanted(text)) numbers.add(number); });
   const events = [];
@@ -33,10 +34,7 @@ export function showDetail(profile, query) {
   else showCalled(profile, root, isWanted, place);
 }
 
-/** @param {string | undefined} kind */
-function kindTitle(kind) {
-  return /** @type {Record<string, string>} */ ({ operator: "Operator", kernel: "Kernel", function: "Function", line: "Line", module: "Module" })[kind || ""] || "Event";
-}
+const KINDS = new Map([["operator", "Operator"], ["kernel", "Kernel"], ["function", "Function"], ["line", "Line"], ["module", "Module"]]);
 
 /**
  * Returns which names of events or frames belong to the thing.
@@ -188,8 +186,9 @@ function showFinding(profile, root, number) {
  * @param {number} line
  */
 function showSource(profile, root, file, line) {
-  const lines = (profile.document.source || {})[file];
-  if (!lines) return;
+  const sources = profile.document.source;
+  if (!Object.hasOwn(sources, file)) return;
+  const lines = sources[file];
   const near = Object.keys(lines).map(Number).filter((number) => Math.abs(number - line) <= 8).sort((a, b) => a - b);
   if (near.length === 0) return;
   const list = make("pre", { class: "source", "aria-label": `Lines of ${file}` });

@@ -2,6 +2,7 @@
 // The flame graph: where time or memory goes, by what called what.
 import { bytesText, shareText, timeText } from "./numbers.js";
 import { byId, make, say } from "./elements.js";
+import { readIndex } from "./address.js";
 import { hitLane, visitVisible } from "./lanes.js";
 import { colourNumber } from "./colours.js";
 import { flameLayout, flameTree, inverted, sumByFrame } from "./tree.js";
@@ -109,8 +110,7 @@ export class FlamePane {
     if ((query.by || this.pictures[0].id) !== this.picture.id || isInverted !== this.isInverted) this.choose(query.by || this.pictures[0].id, isInverted);
     byId("flame-find").value = query.find || "";
     this.find(query.find || "");
-    const node = Number(query.node || 0);
-    this.root = node < this.flames.duration.length ? node : 0;
+    this.root = Math.max(0, readIndex(query.node, this.flames.duration.length));
     this.draw();
   }
 

@@ -14,7 +14,7 @@ import { rangeTable } from "./events_table.js";
  * @param {(query: Record<string, string>) => void} keep
  */
 export function showOperators(tables, profile, query, chosen, keep) {
-  const by = query.by || "operators";
+  const by = document.querySelector(`[data-member="${CSS.escape(query.by || "")}"]`) ? query.by : "operators";
   const note = byId("operators-range");
   note.replaceChildren();
   for (const button of document.querySelectorAll("button[data-shows]")) {

@@ -2,7 +2,7 @@
 // The pane of one step: the timeline, what is selected in it, and what differs from the median step.
 import { countedText, momentText, timeText } from "./numbers.js";
 import { byId, download, make } from "./elements.js";
-import { readRange, writeRange } from "./address.js";
+import { readIndex, readRange, writeRange } from "./address.js";
 import { CATEGORIES } from "./colours.js";
 import { PATH_COLOURS, Timeline } from "./timeline.js";
 import { showTable } from "./tables.js";
@@ -92,17 +92,18 @@ export class StepPane {
    */
   show(query) {
     const { timeline } = this;
-    if ((query.step || "") !== this.step || !query.at) this.seeStep(query.step || "");
-    const event = Number(query.event ?? -1);
-    const range = readRange(query.at);
-    timeline.chosen = readRange(query.chosen);
+    const step = this.profile.steps.some((one) => String(one.number) === query.step) ? query.step : "";
+    const range = readRange(query.at, this.profile.whole);
+    if (step !== this.step || !range) this.seeStep(step);
+    const event = readIndex(query.event, this.profile.count);
+    timeline.chosen = readRange(query.chosen, this.profile.whole);
     const python = byId("show-python");
     timeline.isWithPython = python.checked = query.python !== "no";
     byId("find").value = query.find || "";
     this.find(query.find || "");
     if (range) timeline.see(range);
-    if (event >= 0 && event < this.profile.count && event !== timeline.selected) timeline.select(event, true);
-    else if (query.event === undefined) timeline.selected = -1;
+    if (event < 0) timeline.selected = -1;
+    else if (event !== timeline.selected) timeline.select(event, true);
     this.showSelection();
     timeline.draw();
   }

@@ -20,6 +20,12 @@ pub enum Error {
         /// The requested unit.
         name: String,
     },
+    /// The times of a profile are larger than a page can count.
+    #[error("events span {days} days, and pages count at most 104 days to the nanosecond")]
+    TooLong {
+        /// The time from the first event to the last.
+        days: u64,
+    },
     /// The data behind the report could not be written, or there is none.
     #[error(transparent)]
     Format(#[from] mindprof_formats::Error),
@@ -41,7 +47,7 @@ impl FileError for Error {
     fn at(self, path: &Path) -> Self {
         match self {
             Self::Format(error) => Self::Format(error.at(path)),
-            Self::UnknownDevice | Self::UnknownTimeUnit { .. } => self,
+            Self::UnknownDevice | Self::UnknownTimeUnit { .. } | Self::TooLong { .. } => self,
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::advice::{
     evidence_text, missing_data, nothing_found, overhead_text, price_text, share_text,
 };
 use crate::grid::{cut, push_line};
-use crate::steps::{percent, short_time, slow_text, split_text};
+use crate::steps::{is_share, percent, short_time, slow_text, split_text};
 use crate::verdict::incomplete_text;
 use crate::visible::visible;
 
@@ -114,7 +114,7 @@ fn push_finding(text: &mut String, number: usize, finding: &Finding, step: Nanos
 fn push_functions(text: &mut String, explanation: &Explanation) {
     let functions = &explanation.functions;
     let total = functions.total.time();
-    let is_large = |time: Nanos| time.0 * 100 >= total.0 * LEAST && time.0 > 0;
+    let is_large = |time: Nanos| is_share(time, total, LEAST);
     let shown = functions.functions.iter();
     let shown = shown.filter(|one| is_large(one.own.time())).take(FUNCTIONS);
     let rows: Vec<Vec<String>> = shown
@@ -151,7 +151,7 @@ fn push_operators(text: &mut String, explanation: &Explanation) {
     let operators = explanation.operators.iter().take(OPERATORS);
     let total = explanation.functions.total.time();
     let rows: Vec<Vec<String>> = operators
-        .filter(|one| one.called.time.0 * 100 >= total.0 * LEAST && one.called.time.0 > 0)
+        .filter(|one| is_share(one.called.time, total, LEAST))
         .map(|one| {
             let place = one.place.as_ref();
             vec![

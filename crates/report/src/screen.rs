@@ -14,7 +14,7 @@ use crate::functions::short_name;
 use crate::grid::{Align, characters, cut, dense_grid, push_wrapped};
 use crate::number::memory_text;
 use crate::run::imports_text;
-use crate::steps::{percent, short_time, slow_text, split_text};
+use crate::steps::{is_share, percent, short_time, slow_text, split_text};
 use crate::visible::visible;
 
 /// The largest number of lines, and their width.
@@ -588,14 +588,9 @@ fn next(screen: &Screen, end: &ScreenEnd) -> String {
 fn is_slow_much(screen: &Screen) -> bool {
     let steps = &screen.steps;
     let slow = steps.steps.iter().filter(|time| time.is_slow);
-    let excess: u64 = slow
-        .map(|time| time.step.duration.0.saturating_sub(steps.p50.0))
-        .sum();
-    excess * 10 >= steps.split.total().0
-}
-
-fn is_share(part: Nanos, whole: Nanos, least: u64) -> bool {
-    part > Nanos::ZERO && part.0 * 100 >= whole.0 * least
+    let excess = slow.map(|time| time.step.duration.saturating_sub(steps.p50));
+    let excess = excess.fold(Nanos::ZERO, Nanos::saturating_add);
+    is_share(excess, steps.split.total(), 10)
 }
 
 /// Returns a share of a time that others measured, which may have begun earlier and ended later.

@@ -74,7 +74,7 @@ pub fn steps_text(times: &StepTimes, layout: StepsLayout) -> String {
 pub(crate) fn split_text(split: &StepSplit, has_python: bool) -> String {
     let total = split.total();
     let mut classes: Vec<(StepClass, Nanos)> = (split.iter())
-        .filter(|(_, time)| time.0 * 100 >= total.0 && time.0 > 0)
+        .filter(|&(_, time)| is_share(time, total, 1))
         .collect();
     classes.sort_by_key(|&(class, time)| (std::cmp::Reverse(time), class));
     let classes = classes
@@ -95,7 +95,7 @@ pub(crate) fn slow_text(slow: &SlowStep, has_python: bool) -> String {
         );
     }
     let operator = slow.growth.operator.as_ref();
-    if let Some(operator) = operator.filter(|operator| operator.time.0 * 2 >= slow.excess.0) {
+    if let Some(operator) = operator.filter(|operator| is_share(operator.time, slow.excess, 50)) {
         let _ = write!(text, ", {}", visible(&operator.name));
     }
     text
@@ -120,6 +120,12 @@ pub(crate) fn short_time(time: Nanos) -> String {
 /// Returns a share as a whole percentage.
 pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.0} %", 100.0 * part.0 as f64 / whole.0.max(1) as f64)
+}
+
+/// Returns whether a time is at least so many percent of a whole, and not zero.
+pub(crate) fn is_share(part: Nanos, whole: Nanos, least_percent: u64) -> bool {
+    let product = |time: Nanos, factor: u64| u128::from(time.0) * u128::from(factor);
+    part > Nanos::ZERO && product(part, 100) >= product(whole, least_percent)
 }
 
 /// Returns the name of a class. Without recorded calls, Python code cannot be told from idle time.
@@ -232,6 +238,15 @@ Step     Time  operators  Python
 4 more steps
 "
         );
+    }
+
+    #[test]
+    fn shares_of_the_longest_times_do_not_overflow() {
+        let longest = Nanos(u64::MAX);
+        assert!(is_share(longest, longest, 100));
+        assert!(is_share(Nanos(u64::MAX / 2 + 1), longest, 50));
+        assert!(!is_share(Nanos(u64::MAX / 2), longest, 50));
+        assert!(!is_share(Nanos::ZERO, Nanos::ZERO, 1));
     }
 
     #[test]

@@ -25,8 +25,11 @@ struct Place {
     is_difference: bool,
 }
 
-/// The largest number of planes: scripts count exactly up to 53 bits.
-const WIDEST: usize = 6;
+/// The largest number of planes. Values stay below [`LARGEST`].
+const WIDEST: usize = 7;
+
+/// The largest number that scripts count exactly.
+pub(super) const LARGEST: u64 = 1 << 53;
 
 impl Columns {
     /// Appends a column of values.
@@ -84,6 +87,19 @@ mod tests {
         let (table, bytes) = columns.into_parts();
         assert_eq!(bytes, [1, 2, 3, 0, 1, 0]);
         assert_eq!(table[0]["width"], 2);
+    }
+
+    #[test]
+    fn the_largest_number_is_kept() {
+        let mut columns = Columns::default();
+        columns.push("duration", &[LARGEST, 1]);
+        let (table, bytes) = columns.into_parts();
+        assert_eq!(table[0]["width"], 7);
+        let planes = bytes.chunks(2).enumerate();
+        let value: u64 = planes
+            .map(|(plane, bytes)| u64::from(bytes[0]) << (8 * plane))
+            .sum();
+        assert_eq!(value, LARGEST);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::contents::Contents;
 use super::events::DrawnEvents;
 use super::markup::{escaped, with_units};
 use super::table::{Cell, Kind, Table, column};
-use crate::steps::{percent, short_time};
+use crate::steps::{is_share, percent, short_time};
 
 /// The largest number of pieces that are drawn; the shortest ones of more are left out.
 const MOST_PIECES: usize = 40_000;
@@ -26,7 +26,7 @@ pub(super) fn path_section(contents: &Contents<'_>) -> String {
     let kinds = path
         .split
         .iter()
-        .filter(|(_, time)| time.0 * 100 >= total.0);
+        .filter(|&(_, time)| is_share(time, total, 1));
     let kinds = kinds.map(|(kind, time)| format!("{} {}", kind.name(), percent(time, total)));
     let mut html = String::from("<h2>Critical path</h2>\n");
     let _ = writeln!(

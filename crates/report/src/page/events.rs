@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::columns::Columns;
+use super::markup::shown;
 use super::stacks::Stacks;
 use super::strings::Strings;
 
@@ -95,7 +96,7 @@ impl DrawnEvents {
             name = format!("{name}, overlapping {lane}");
         }
         self.tracks.push(Track {
-            name: crate::visible::visible(&name).into_owned(),
+            name: shown(&name).into_owned(),
             is_stream: profile.threads()[thread].device != DeviceKind::Cpu,
             first: self.order.len(),
             count: events.len(),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::contents::Contents;
 use super::events::DrawnEvents;
-use super::markup::{escaped, sentence};
+use super::markup::{escaped, sentence, shown};
 use crate::advice::{evidence_text, nothing_found, price_text, share_text};
 
 /// Returns the findings as HTML, the most valuable first.
@@ -91,14 +91,17 @@ pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Val
                 Confidence::Medium => "medium",
                 Confidence::High => "high",
             },
-            "lines": finding_lines(contents, finding),
+            "lines": finding_lines(contents, finding)
+                .iter()
+                .map(|line| shown(line))
+                .collect::<Vec<_>>(),
             "remedy": finding.remedy,
-            "name": finding.name.as_deref().map(crate::visible::visible),
+            "name": finding.name.as_deref().map(shown),
             "count": finding.count,
             "events": events.collect::<Vec<u32>>(),
-            "file": place.map(|place| place.file.as_str()),
+            "file": place.map(|place| shown(&place.file)),
             "line": place.map(|place| place.line),
-            "function": place.map(|place| place.function.as_str()),
+            "function": place.map(|place| shown(&place.function)),
         })
     });
     json!(findings.collect::<Vec<_>>())

@@ -1,10 +1,32 @@
 //! Text as HTML. Every name of a profile passes through [`escaped`] on its way into a page.
 
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use rustc_hash::FxBuildHasher;
+
 use crate::visible::visible;
+
+/// The number of bytes of a text from which on a page has only its beginning.
+const LONGEST: usize = 4096;
 
 /// Returns a text on one line in which nothing is markup, in elements and in quoted attributes.
 pub(crate) fn escaped(text: &str) -> String {
-    escaped_lines(&visible(text))
+    escaped_lines(&shown(text))
+}
+
+/// Returns a text as pages have it: on one line, and cut if it is many kilobytes long. The end of a
+/// cut text tells it from others with the same beginning.
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    if text.len() <= LONGEST {
+        return visible(text);
+    }
+    let mut ends = (0..=LONGEST).rev();
+    let end = ends.find(|&end| text.is_char_boundary(end)).unwrap_or(0);
+    let rest = text.len() - end;
+    let number = FxBuildHasher.hash_one(text) as u32;
+    let head = visible(&text[..end]);
+    format!("{head}\u{2026} ({rest} more bytes, {number:08x})").into()
 }
 
 /// Returns a text of several lines in which nothing is markup.
@@ -55,6 +77,17 @@ pub(super) fn with_units(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_are_cut_and_stay_different() {
+        let long = "\u{e9}".repeat(1 << 20);
+        let texts = ["", "a", "b"].map(|end| shown(&format!("{long}{end}")).into_owned());
+        assert!(texts.iter().all(|text| text.len() < LONGEST + 64));
+        assert!(texts[1] != texts[2] && texts[0] != texts[1]);
+        assert!(texts[0].contains("\u{2026} (2093056 more bytes, "));
+        assert!(escaped(&long).len() < LONGEST + 64);
+        assert_eq!(shown(&long[..LONGEST]), long[..LONGEST]);
+    }
 
     #[test]
     fn names_hold_no_markup() {

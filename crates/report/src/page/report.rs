@@ -7,11 +7,13 @@ use std::path::Path;
 use mindprof_analyze::Analysis;
 use mindprof_answers::SourceFile;
 use mindprof_formats::counted;
+use mindprof_model::Nanos;
 use mindprof_trace::write_file;
 use serde_json::Value;
 
 use super::about::{about, about_tables};
 use super::code::code_tables;
+use super::columns::LARGEST;
 use super::compare::Comparison;
 use super::contents::Contents;
 use super::critical::path_tables;
@@ -24,7 +26,7 @@ use super::operators::operator_tables;
 use super::overview::{overview, top_functions};
 use super::steps::{step_pane, steps_table};
 use super::table::Table;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::memory_pane;
 use crate::steps::short_time;
 
@@ -55,12 +57,13 @@ pub struct ReportOptions<'a> {
 /// Writes the report of a profile: one HTML page that needs no other file and no network.
 ///
 /// # Errors
-/// Fails if `out` cannot be written to.
+/// Fails if the profile spans more than 104 days, or if `out` cannot be written to.
 pub fn write_report(
     analysis: &Analysis,
     options: &ReportOptions<'_>,
     out: &mut dyn Write,
 ) -> Result<()> {
+    check_times(analysis)?;
     let contents = Contents::build(analysis, &options.mine);
     let drawn = DrawnEvents::build(analysis);
     let mut parts = Parts::build(&contents, options);
@@ -79,6 +82,18 @@ pub fn write_report(
         modules: REPORT,
     };
     page.write(out)
+}
+
+/// Refuses times that scripts cannot count to the nanosecond.
+fn check_times(analysis: &Analysis) -> Result<()> {
+    let Nanos(span) = analysis.profile().span();
+    if span > LARGEST {
+        const DAY_NS: u64 = 86_400_000_000_000;
+        return Err(Error::TooLong {
+            days: span / DAY_NS,
+        });
+    }
+    Ok(())
 }
 
 /// The tables and the HTML that several panes or the data block need.

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::visible::visible;
+use super::markup::shown;
 
 /// A table of texts. Number zero is the empty text.
 #[derive(Debug)]
@@ -21,9 +21,9 @@ impl Strings {
         strings
     }
 
-    /// Returns the number of a text, with control characters escaped.
+    /// Returns the number of a text, as pages have it.
     pub(super) fn number(&mut self, text: &str) -> u32 {
-        let shown = visible(text);
+        let shown = shown(text);
         if let Some(&number) = self.numbers.get(shown.as_ref()) {
             return number;
         }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use mindprof_model::Nanos;
 use serde_json::{Value, json};
 
-use super::markup::{encoded, escaped};
+use super::markup::{encoded, escaped, shown};
 use crate::number::memory_text;
 use crate::steps::short_time;
 
@@ -114,15 +114,15 @@ impl Cell {
     /// Returns a text that leads to the detail of a name.
     pub(super) fn named(kind: &str, name: &str, text: &str) -> Self {
         let text = if text.is_empty() { NAMELESS } else { text };
-        let view = format!("detail?kind={kind}&name={}", encoded(name));
+        let view = format!("detail?kind={kind}&name={}", encoded(&shown(name)));
         Self::Link(text.into(), view)
     }
 
     fn json(&self) -> Value {
         match self {
             Self::Empty => Value::Null,
-            Self::Text(text) => json!(crate::visible::visible(text)),
-            Self::Link(text, view) => json!([crate::visible::visible(text), view]),
+            Self::Text(text) => json!(shown(text)),
+            Self::Link(text, view) => json!([shown(text), view]),
             Self::Number(number) => json!(number),
         }
     }

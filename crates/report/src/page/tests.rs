@@ -54,6 +54,12 @@ fn called_from(frame: &str) -> Analysis {
     Analysis::build(part.into_profile().unwrap())
 }
 
+/// Returns a table of the document.
+fn table_of<'a>(document: &'a serde_json::Value, id: &str) -> &'a serde_json::Value {
+    let mut tables = document["tables"].as_array().unwrap().iter();
+    tables.find(|table| table["id"] == id).unwrap()
+}
+
 /// Returns the document of the data block and the bytes of its columns.
 fn unpacked(page: &str) -> (serde_json::Value, Vec<u8>) {
     let (_, rest) = page.split_once("id=\"data\">").unwrap();
@@ -187,11 +193,7 @@ fn columns_have_the_times_and_names_of_the_events() {
 fn the_table_of_operators_has_the_numbers_of_the_engine() {
     let analysis = steps();
     let (document, _) = unpacked(&report(&analysis));
-    let tables = document["tables"].as_array().unwrap();
-    let table = tables
-        .iter()
-        .find(|table| table["id"] == "operators")
-        .unwrap();
+    let table = table_of(&document, "operators");
     let work = Work::of(&analysis);
     let rows = work.averages(&analysis, work.grouping(analysis.profile()));
     let row = rows
@@ -297,6 +299,42 @@ fn a_finding_without_a_price_is_the_verdict_too() {
 }
 
 #[test]
+fn long_names_are_cut_and_lead_to_their_details() {
+    let name = "x".repeat(1 << 20);
+    let analysis = Analysis::build(Timeline::draw(|time| {
+        time.op(&format!("{name}1"), 300);
+        time.op(&format!("{name}2"), 200);
+    }));
+    let page = report(&analysis);
+    let (document, _) = unpacked(&page);
+    let strings = document["strings"].as_array().unwrap();
+    let rows = &table_of(&document, "operators")["rows"];
+    for row in 0..2 {
+        let shown = rows[row][0][0].as_str().unwrap();
+        assert!(shown.len() < 5000, "{}", shown.len());
+        assert!(strings.iter().any(|text| text == shown));
+        let view = rows[row][0][1].as_str().unwrap();
+        assert!(view.len() < 5000 && view.starts_with("detail?kind=operator&name=xxx"));
+    }
+    assert!(rows[0][0] != rows[1][0]);
+    assert!(document.to_string().len() < 100_000);
+}
+
+#[test]
+fn times_beyond_what_scripts_count_are_refused() {
+    let longest = 1 << 53;
+    let write = |duration| {
+        let analysis = Analysis::build(Timeline::draw(|time| time.op("aten::mm", duration)));
+        let mut page = Vec::new();
+        let written = write_report(&analysis, &ReportOptions::default(), &mut page);
+        written.map(|()| String::from_utf8(page).unwrap())
+    };
+    assert_eq!(column(&write(longest).unwrap(), "duration"), [longest]);
+    let refused = write(longest * 4).unwrap_err().to_string();
+    assert!(refused.starts_with("events span 416 days"), "{refused}");
+}
+
+#[test]
 fn a_comparison_names_what_is_new() {
     let before = Analysis::build(Timeline::draw(|time| time.op("aten::mm", 300)));
     let after = Analysis::build(Timeline::draw(|time| {
@@ -313,11 +351,7 @@ fn a_comparison_names_what_is_new() {
     let page = report_with(&after, &options);
     assert!(page.contains("<h1>Compared with before.json</h1>"));
     let (document, _) = unpacked(&page);
-    let tables = document["tables"].as_array().unwrap();
-    let table = tables
-        .iter()
-        .find(|table| table["id"] == "compare")
-        .unwrap();
+    let table = table_of(&document, "compare");
     assert_eq!(table["rows"][0][0][0], "aten::sort");
     assert_eq!(table["rows"][0][2], 500.0);
 }
