@@ -14,7 +14,10 @@ function small() {
     gap: [0, 10, 10, 20], inside: [0, 1, 0, 0], duration: [100, 20, 10, 25], name: [1, 2, 3, 4], category: [1, 0, 0, 4],
     owner_from: [1], owner_to: [3], own_at: [2], own: [9],
   }).map(([name, values]) => [name, Uint32Array.from(values)]));
-  const tracks = [{ name: "main", is_stream: false, first: 0, count: 3 }, { name: "stream 7", is_stream: true, first: 3, count: 1 }];
+  const tracks = [
+    { name: "main", is_stream: false, process: 9, thread: 10, first: 0, count: 3 },
+    { name: "stream 7", is_stream: true, process: 0, thread: 7, first: 3, count: 1 },
+  ];
   const steps = [{ number: 5, start: 0, duration: 100, slow: false }];
   return new Profile({ strings: ["", "step", "mm", "add", "kernel"], tracks, steps, events: 4, span: 100, memory: [] }, columns);
 }
@@ -37,8 +40,24 @@ test("sums of a range have the events that begin in it", () => {
   assert.deepEqual(eventsIn(profile, profile.tracks[0], [10, 41]), [1, 3]);
 });
 
+// f      |--------------|        a Python function that calls itself
+// f         |-------|
+// range  |------|                on the CPU and, by the same name, on the device
+// x                |---|         with an x inside that is its only content
+// x                 |-|
+test("calls are counted as tables count them", () => {
+  const columns = new Map(Object.entries({
+    gap: [0, 10, 0, 0, 1, 5], inside: [0, 1, 0, 0, 1, 0], duration: [100, 60, 20, 10, 5, 30], name: [1, 1, 2, 3, 3, 2], category: [2, 2, 1, 0, 0, 5],
+    own_at: [3], own: [10], merged_at: [4],
+  }).map(([name, values]) => [name, Uint32Array.from(values)]));
+  const tracks = [{ name: "main", is_stream: false, process: 1, thread: 1, first: 0, count: 5 }, { name: "stream 7", is_stream: true, process: 0, thread: 7, first: 5, count: 1 }];
+  const profile = new Profile({ strings: ["", "f", "range", "x"], tracks, steps: [], events: 6, span: 200, memory: [] }, columns);
+  const sums = sumByName(profile, [0, 200]).map((sum) => [profile.strings[sum.name], sum.count, sum.total, sum.device]);
+  assert.deepEqual(sums.sort(), [["f", 2, 100, 0], ["range", 1, 0, 30], ["range", 1, 20, 0], ["x", 1, 10, 0]]);
+});
+
 test("differences of steps are signed and the largest comes first", () => {
-  const sum = (name, own, count) => ({ name, category: 0, own, count, total: own, device: 0 });
+  const sum = (name, own, count) => ({ name, group: 0, category: 0, own, count, total: own, device: 0 });
   const found = differences([sum(1, 10, 1), sum(2, 5, 2)], [sum(1, 40, 4), sum(3, 1, 1)], 2);
   assert.deepEqual(found.map((one) => [one.name, one.time, one.calls, one.usualCalls]), [[1, -30, 1, 4], [2, 5, 2, 0]]);
 });
@@ -72,4 +91,6 @@ test("a selection is a trace in microseconds", () => {
   const trace = JSON.parse(traceText(small(), [0, 30]));
   const events = trace.traceEvents.filter((event) => event.ph === "X");
   assert.deepEqual(events.map((event) => [event.name, event.cat, event.ts, event.dur]), [["step", "user_annotation", 0, 0.1], ["mm", "cpu_op", 0.01, 0.02], ["kernel", "kernel", 0.02, 0.025]]);
+  assert.deepEqual(events.map((event) => [event.pid, event.tid]), [[9, 10], [9, 10], [0, 7]]);
+  assert.deepEqual(events.map((event) => event.args), [{}, { "External id": 2 }, { device: 0, stream: 7, "External id": 2 }]);
 });

@@ -1,7 +1,6 @@
 // @ts-check
 // Tables about events that scripts compute: sums of a range, lists of events, differences of steps.
 import { CATEGORIES } from "./colours.js";
-import { DEVICE_WORK } from "./profile.js";
 import { differences, sumByName } from "./sums.js";
 
 /** @typedef {import("./tables.js").TableData} TableData */
@@ -106,13 +105,4 @@ export function withoutEmpty(table) {
     rows: table.rows.map((row) => row.filter((_, index) => kept[index])),
     sorted: table.sorted !== null && kept[table.sorted] ? kept.slice(0, table.sorted).filter(Boolean).length : null,
   };
-}
-
-/**
- * Returns whether an event is work of a device.
- * @param {Profile} profile
- * @param {number} index
- */
-export function isDeviceWork(profile, index) {
-  return profile.category[index] === DEVICE_WORK;
 }

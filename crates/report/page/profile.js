@@ -8,13 +8,18 @@ import { colourNumber } from "./colours.js";
 
 /** The number of the category of Python calls. */
 export const PYTHON = 2;
-/** The number of the category of work on devices. */
-export const DEVICE_WORK = 4;
+const ANNOTATIONS = [1, 5];
+
+/** The groups that rows of one name keep apart, as the tables of Rust do. */
+export const GROUPS = { cpu: 0, range: 1, python: 2, device: 3, deviceRange: 4 };
+export const GROUP_COUNT = 5;
 
 /**
  * @typedef {object} Track
  * @property {string} name
  * @property {boolean} is_stream
+ * @property {number} process
+ * @property {number} thread
  * @property {number} first
  * @property {number} count
  */
@@ -62,6 +67,9 @@ export class Profile {
       subtractInner(this, nested, track.first, this.own);
       return { all: levelPositions(nested, track.first), withoutPython: null };
     });
+    /** Whether each event repeats the call around it, whose only content it is, so that rows count both as one. */
+    this.isMerged = new Uint8Array(this.count);
+    for (const index of column("merged_at")) this.isMerged[index] = 1;
     const at = column("own_at"), own = column("own");
     for (let i = 0; i < at.length; i += 1) this.own[at[i]] = own[i];
     const end = this.tracks.reduce((most, track) => Math.max(most, this.trackEnd(track)), 0);
@@ -115,6 +123,17 @@ export class Profile {
       if (this.tracks[middle].first <= index) low = middle; else high = middle;
     }
     return low;
+  }
+
+  /**
+   * Returns the group of an event: rows of one name are one for each group.
+   * @param {number} index
+   * @param {Track} [track]
+   */
+  groupOf(index, track = this.tracks[this.trackOf(index)]) {
+    const category = this.category[index], isRange = ANNOTATIONS.includes(category);
+    if (track.is_stream) return isRange ? GROUPS.deviceRange : GROUPS.device;
+    return isRange ? GROUPS.range : category === PYTHON ? GROUPS.python : GROUPS.cpu;
   }
 
   /** @param {number} index */

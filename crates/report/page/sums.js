@@ -1,11 +1,12 @@
 // @ts-check
 // Sums over events: by name in a range, percentiles, histograms. Nothing here accesses the page.
-import { DEVICE_WORK, bisect } from "./profile.js";
+import { GROUPS, GROUP_COUNT, PYTHON, bisect } from "./profile.js";
 
 /**
  * @typedef {object} NameSum
  * @property {number} name
- * @property {number} category
+ * @property {number} group  One of `GROUPS`.
+ * @property {number} category  That of the first event.
  * @property {number} count
  * @property {number} own
  * @property {number} total
@@ -13,44 +14,82 @@ import { DEVICE_WORK, bisect } from "./profile.js";
  */
 
 /**
- * Sums up the events that begin in a range by name and category, those with most own time first.
- * Device time is that of the kernels that an operator itself launched.
+ * Sums up the events that begin in a range by name and group, those with most own time first. Calls
+ * and times are those of `mindprof table`: merged calls are one, and recursive calls of a Python
+ * function are in the time of the outermost one. Device time is that of the kernels that an operator
+ * itself launched.
  * @param {import("./profile.js").Profile} profile
  * @param {[number, number]} range
  * @returns {NameSum[]}
  */
 export function sumByName(profile, range) {
-  const { start, duration, own, name, category } = profile;
-  const names = profile.strings.length;
-  const count = new Uint32Array(names * 7), total = new Float64Array(names * 7);
-  const self = new Float64Array(names * 7), device = new Float64Array(names * 7);
+  const { start, name, category, own, columns } = profile;
+  const slots = profile.strings.length * GROUP_COUNT;
+  const count = new Uint32Array(slots), total = new Float64Array(slots), kind = new Uint8Array(slots);
+  const self = new Float64Array(slots), device = new Float64Array(slots);
   for (const track of profile.tracks) {
     const [first, end] = eventsIn(profile, track, range);
+    const outermost = new OutermostCalls(profile);
     for (let index = first; index < end; index += 1) {
-      const slot = name[index] * 7 + category[index];
+      if (profile.isMerged[index]) continue;
+      const slot = name[index] * GROUP_COUNT + profile.groupOf(index, track);
+      if (count[slot] === 0) kind[slot] = category[index];
       count[slot] += 1;
-      total[slot] += duration[index];
+      total[slot] += outermost.timeOf(index);
       self[slot] += own[index];
     }
   }
-  const from = profile.columns.get("owner_from"), to = profile.columns.get("owner_to");
-  if (from && to) {
-    for (let i = 0; i < from.length; i += 1) {
-      const owner = from[i];
-      if (start[owner] >= range[0] && start[owner] < range[1]) device[name[owner] * 7 + category[owner]] += duration[to[i]];
-    }
+  const from = columns.get("owner_from"), to = columns.get("owner_to");
+  for (let i = 0; from && to && i < from.length; i += 1) {
+    const owner = from[i];
+    if (start[owner] >= range[0] && start[owner] < range[1]) device[name[owner] * GROUP_COUNT + profile.groupOf(owner)] += profile.duration[to[i]];
   }
   const sums = [];
-  for (let slot = 0; slot < count.length; slot += 1) {
+  for (let slot = 0; slot < slots; slot += 1) {
     if (count[slot] === 0) continue;
-    const kind = slot % 7;
-    const isDevice = kind === DEVICE_WORK;
+    const group = slot % GROUP_COUNT, isDevice = isOnDevice(group);
     sums.push({
-      name: Math.floor(slot / 7), category: kind, count: count[slot],
+      name: Math.floor(slot / GROUP_COUNT), group, category: kind[slot], count: count[slot],
       own: isDevice ? 0 : self[slot], total: isDevice ? 0 : total[slot], device: isDevice ? total[slot] : device[slot],
     });
   }
   return sums.sort((a, b) => b.own + b.device - a.own - a.device);
+}
+
+/**
+ * Returns whether events of a group ran on a device.
+ * @param {number} group
+ */
+export function isOnDevice(group) {
+  return group === GROUPS.device || group === GROUPS.deviceRange;
+}
+
+/**
+ * The outermost calls of the Python functions of a track that are open, while events come by start.
+ *
+ * f  |---------------|   |---|     outermost
+ * f    |----------|                inside: its time is not counted again
+ */
+export class OutermostCalls {
+  /** @param {import("./profile.js").Profile} profile */
+  constructor(profile) {
+    this.profile = profile;
+    /** @type {Map<number, number>} */
+    this.ends = new Map();
+  }
+
+  /**
+   * Returns the time that an event adds to the total of its name.
+   * @param {number} index
+   */
+  timeOf(index) {
+    const { profile, ends } = this, time = profile.duration[index];
+    if (profile.category[index] !== PYTHON) return time;
+    const end = ends.get(profile.name[index]) || 0;
+    if (profile.start[index] < end && profile.endOf(index) <= end) return 0;
+    ends.set(profile.name[index], profile.endOf(index));
+    return time;
+  }
 }
 
 /**
@@ -105,9 +144,9 @@ export function differences(sums, usual, most) {
   const found = new Map();
   for (const [list, sign] of /** @type {[NameSum[], number][]} */ ([[sums, 1], [usual, -1]])) {
     for (const sum of list) {
-      const key = sum.name * 7 + sum.category;
+      const key = sum.name * GROUP_COUNT + sum.group;
       const one = found.get(key) || { name: sum.name, category: sum.category, time: 0, calls: 0, usualCalls: 0 };
-      one.time += sign * (sum.category === DEVICE_WORK ? sum.device : sum.own);
+      one.time += sign * (isOnDevice(sum.group) ? sum.device : sum.own);
       if (sign > 0) one.calls = sum.count; else one.usualCalls = sum.count;
       found.set(key, one);
     }

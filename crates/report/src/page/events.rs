@@ -29,6 +29,10 @@ pub(super) struct Track {
     pub(super) name: String,
     /// Whether it is a stream of a device.
     pub(super) is_stream: bool,
+    /// The process of the thread, or the device of the stream.
+    pub(super) process: i64,
+    /// The number of the thread or stream.
+    pub(super) thread: i64,
     /// The position of its first event.
     pub(super) first: usize,
     /// The number of its events.
@@ -91,13 +95,16 @@ impl DrawnEvents {
         if events.is_empty() {
             return;
         }
+        let about = &profile.threads()[thread];
         let mut name = thread_name(profile, thread);
         if lane > 0 {
             name = format!("{name}, overlapping {lane}");
         }
         self.tracks.push(Track {
             name: shown(&name).into_owned(),
-            is_stream: profile.threads()[thread].device != DeviceKind::Cpu,
+            is_stream: about.device != DeviceKind::Cpu,
+            process: about.process.cast_signed(),
+            thread: about.native.cast_signed(),
             first: self.order.len(),
             count: events.len(),
         });
@@ -145,6 +152,7 @@ impl DrawnEvents {
         self.write_inputs(profile, columns, strings);
         self.write_stacks(analysis, columns, strings);
         self.write_own_times(analysis, columns);
+        self.write_merged(analysis, columns);
     }
 
     /// Writes where events begin, relative to the event before on the track: to its start if they
@@ -252,6 +260,14 @@ impl DrawnEvents {
         }
         columns.push_differences("own_at", &positions);
         columns.push("own", &times);
+    }
+
+    /// Writes the positions of calls that tables count together with the call around them.
+    fn write_merged(&self, analysis: &Analysis, columns: &mut Columns) {
+        let merged = self.ids().enumerate();
+        let merged = merged.filter(|&(_, id)| analysis.tree().is_merged(id));
+        let positions: Vec<u64> = merged.map(|(position, _)| position as u64).collect();
+        columns.push_differences("merged_at", &positions);
     }
 }
 

@@ -2,7 +2,7 @@
 //! and from operators to the kernels that count as theirs.
 
 use mindprof_analyze::{Analysis, FlowKind, FlowSide};
-use mindprof_model::{Category, EventId};
+use mindprof_model::EventId;
 use rustc_hash::FxHashMap;
 
 use super::columns::Columns;
@@ -16,11 +16,10 @@ pub(super) fn write_links(analysis: &Analysis, drawn: &DrawnEvents, columns: &mu
     let mut owners: Vec<(u32, u32)> = Vec::new();
     for id in drawn.ids() {
         let event = profile.event(id);
-        if event.category == Category::Kernel
-            && let Some(owner) = analysis.correlation().owner(id)
-            && let (Some(from), Some(to)) = (drawn.position(owner), drawn.position(id))
-        {
-            owners.push((from, to));
+        if let Some(from) = drawn.position(id) {
+            let kernels = analysis.kernels(id).iter();
+            let kernels = kernels.filter_map(|&kernel| drawn.position(kernel));
+            owners.extend(kernels.map(|to| (from, to)));
         }
         let Some(end) = analysis.flows().end_at(id, event) else {
             continue;

@@ -210,7 +210,7 @@ fn cells(
             Cell::Empty
         }
     };
-    let kind = if row.is_device_work {
+    let kind = if row.is_device_work || row.is_device_range {
         "kernel"
     } else {
         "operator"

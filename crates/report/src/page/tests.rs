@@ -334,6 +334,21 @@ fn times_beyond_what_scripts_count_are_refused() {
     assert!(refused.starts_with("events span 416 days"), "{refused}");
 }
 
+/// ```text
+/// x  |----------------|   the inner x is the only content of the outer one: one call
+/// x    |-----------|
+/// y      |--|
+/// ```
+#[test]
+fn merged_calls_are_marked() {
+    let analysis = Analysis::build(Timeline::draw(|time| {
+        time.event(Category::Operator, "x", |time| {
+            time.event(Category::Operator, "x", |time| time.op("y", 100));
+        });
+    }));
+    assert_eq!(column(&report(&analysis), "merged_at"), [1]);
+}
+
 #[test]
 fn a_comparison_names_what_is_new() {
     let before = Analysis::build(Timeline::draw(|time| time.op("aten::mm", 300)));
