@@ -109,27 +109,6 @@ def test_every_pane_of_an_unusual_trace_works(
     page.close()
 
 
-@pytest.mark.parametrize("trace", [GPT, GOLDENS[0]], ids=["device", "cpu"])
-def test_operators_have_the_numbers_of_the_table(
-    browser: Browser, write_page: Write, mindprof: Command, trace: Path
-) -> None:
-    page = browser.open(write_page(trace), "#operators")
-    rows = json.loads(mindprof("table", trace, "--json", "--row-limit", "30"))["rows"]
-    shown = table_cells(page, "[data-table=operators]")
-    heads = page.run(
-        "[...document.querySelectorAll('[data-table=operators] th[scope=col]')]"
-        ".map((head) => head.innerText.trim())"
-    )
-    heads = [head.rstrip(" \u2193\u2191") for head in heads]
-    assert len(rows) > 10
-    for row, cells in zip(rows, shown, strict=False):
-        assert cells[0] == row["key"]
-        assert cells[heads.index("Self CPU")] == short_time(row["self_cpu_time_total"])
-        assert cells[heads.index("CPU total")] == short_time(row["cpu_time_total"])
-        assert cells[heads.index("Calls")] == str(row["count"])
-    page.close()
-
-
 def test_steps_and_findings_have_the_numbers_of_the_commands(
     browser: Browser, write_page: Write, mindprof: Command
 ) -> None:

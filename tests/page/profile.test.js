@@ -4,6 +4,7 @@ import test from "node:test";
 import { Profile } from "../../crates/report/page/profile.js";
 import { differences, eventsIn, histogram, percentile, sumByName } from "../../crates/report/page/sums.js";
 import { flameLayout, flameTree, inverted, sumByFrame } from "../../crates/report/page/tree.js";
+import { calleesOf, kernelsOf } from "../../crates/report/page/inside.js";
 import { traceText } from "../../crates/report/page/trace_file.js";
 
 // step |-------------------------|  thread
@@ -93,4 +94,22 @@ test("a selection is a trace in microseconds", () => {
   assert.deepEqual(events.map((event) => [event.name, event.cat, event.ts, event.dur]), [["step", "user_annotation", 0, 0.1], ["mm", "cpu_op", 0.01, 0.02], ["kernel", "kernel", 0.02, 0.025]]);
   assert.deepEqual(events.map((event) => [event.pid, event.tid]), [[9, 10], [9, 10], [0, 7]]);
   assert.deepEqual(events.map((event) => event.args), [{}, { "External id": 2 }, { device: 0, stream: 7, "External id": 2 }]);
+});
+
+// f   |-------------------|   f calls x, which is a merged pair and calls z and y
+// x     |---------------|
+// x      |-------------|
+// z        |-----| y |-|      z launches the kernel
+test("what a function calls is what is directly inside of it, and its kernels are those of all inside", () => {
+  const columns = new Map(Object.entries({
+    gap: [0, 1, 1, 1, 5, 20], inside: [0, 1, 1, 1, 0, 0], duration: [100, 50, 40, 20, 10, 30], name: [1, 2, 2, 4, 3, 5], category: [2, 0, 0, 0, 0, 4],
+    merged_at: [2], owner_from: [3], owner_to: [5],
+  }).map(([name, values]) => [name, Uint32Array.from(values)]));
+  const tracks = [{ name: "main", is_stream: false, process: 1, thread: 1, first: 0, count: 5 }, { name: "stream 7", is_stream: true, process: 0, thread: 7, first: 5, count: 1 }];
+  const profile = new Profile({ strings: ["", "f", "x", "y", "z", "kernel"], tracks, steps: [], events: 6, span: 200, memory: [] }, columns);
+  assert.deepEqual(Array.from(profile.parent), [-1, 0, 1, 2, 2, -1]);
+  assert.deepEqual(calleesOf(profile, [0]), [1]);
+  assert.deepEqual(calleesOf(profile, [1]), [3, 4]);
+  assert.deepEqual(kernelsOf(profile, [0]), [{ kernel: 5, owner: 3 }]);
+  assert.deepEqual(kernelsOf(profile, [4]), []);
 });

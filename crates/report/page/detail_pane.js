@@ -1,12 +1,14 @@
 // @ts-check
-// The detail of one thing: an operator, a kernel, a function, a line, a module or a finding, with its
-// events, percentiles, shapes, stacks and source lines.
-import { countedText, shareText, timeText } from "./numbers.js";
+// The detail of one thing: an operator, a kernel, a function, a line or a module, with its events,
+// percentiles, shapes, callers, callees, stacks and source lines.
+import { countedText, timeText } from "./numbers.js";
 import { byId, make, makeShape } from "./elements.js";
 import { readIndex } from "./address.js";
-import { histogram, percentile } from "./sums.js";
-import { showTable } from "./tables.js";
-import { detailAddress, eventsTable, withoutEmpty } from "./events_table.js";
+import { OutermostCalls, histogram, isOnDevice, percentile } from "./sums.js";
+import { calleesOf } from "./inside.js";
+import { detailAddress, eventsTable } from "./events_table.js";
+import { addTable, groupTable, showSource } from "./detail_parts.js";
+import { showFinding } from "./finding_detail.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./sorting.js").Cell} Cell */
@@ -27,11 +29,35 @@ export function showDetail(profile, query) {
   root.append(make("h1", {}, title), make("p", { class: "quiet" }, KINDS.get(query.kind) || "Event"));
   const numbers = new Set();
   profile.strings.forEach((text, number) => { if (isWanted(text)) numbers.add(number); });
-  const events = [];
-  for (let index = 0; index < profile.count; index += 1) if (numbers.has(profile.name[index])) events.push(index);
   if (place) showSource(profile, root, place.file, place.line);
-  if (events.length > 0) showEvents(profile, root, events);
+  const events = eventsOf(profile, numbers, query.kind || "event");
+  if (events.cpu.length > 0 && events.device.length > 0) {
+    for (const [part, title] of /** @type {[number[], string][]} */ ([[events.cpu, "On the CPU"], [events.device, "On the device"]])) {
+      root.append(make("h2", { class: "part" }, title));
+      showEvents(profile, root, part);
+    }
+  } else if (events.cpu.length + events.device.length > 0) showEvents(profile, root, [...events.cpu, ...events.device]);
   else showCalled(profile, root, isWanted, place);
+}
+
+/**
+ * Returns the events of some names on the CPU and on devices, as far as a kind has them. Merged calls
+ * are left out, as in tables.
+ * @param {Profile} profile
+ * @param {Set<number>} names
+ * @param {string} kind
+ * @returns {{ cpu: number[], device: number[] }}
+ */
+export function eventsOf(profile, names, kind) {
+  /** @type {{ cpu: number[], device: number[] }} */
+  const found = { cpu: [], device: [] };
+  for (let index = 0; index < profile.count; index += 1) {
+    if (!names.has(profile.name[index]) || profile.isMerged[index]) continue;
+    (isOnDevice(profile.groupOf(index)) ? found.device : found.cpu).push(index);
+  }
+  if (kind === "kernel") found.cpu = [];
+  else if (kind !== "event" && KINDS.has(kind)) found.device = [];
+  return found;
 }
 
 const KINDS = new Map([["operator", "Operator"], ["kernel", "Kernel"], ["function", "Function"], ["line", "Line"], ["module", "Module"]]);
@@ -67,10 +93,10 @@ export function wanted(kind, name) {
  */
 function showEvents(profile, root, events) {
   const times = Float64Array.from(events, (index) => profile.duration[index]).sort();
-  const total = times.reduce((sum, time) => sum + time, 0), own = events.reduce((sum, index) => sum + profile.own[index], 0);
-  const tiles = make("ul", { class: "tiles" });
+  const total = totalOf(profile, events), own = events.reduce((sum, index) => sum + profile.own[index], 0);
+  const tiles = make("ul", { class: "tiles" }), isDevice = isOnDevice(profile.groupOf(events[0]));
   for (const [value, name] of [
-    [String(events.length), events.length === 1 ? "event" : "events"], [timeText(total), "total"], [timeText(own), "own"],
+    [String(events.length), events.length === 1 ? "event" : "events"], [timeText(total), "total"], ...isDevice ? [] : [[timeText(own), "own"]],
     [timeText(percentile(times, 0.5)), "p50"], [timeText(percentile(times, 0.9)), "p90"], [timeText(percentile(times, 0.99)), "p99"], [timeText(times[times.length - 1]), "longest"],
   ]) tiles.append(make("li", {}, make("b", {}, value), make("span", {}, name)));
   root.append(tiles);
@@ -80,6 +106,9 @@ function showEvents(profile, root, events) {
   const parentName = (/** @type {number} */ index) => profile.nameOf(profile.parent[index]);
   groupTable(profile, root, events, "callers", "Called by", ["Caller"],
     (index) => (profile.parent[index] < 0 ? -1 : profile.name[profile.parent[index]]), (index) => [[parentName(index), detailAddress(parentName(index))]]);
+  const called = calleesOf(profile, events);
+  groupTable(profile, root, called, "callees", "Calls", ["Callee"],
+    (index) => profile.name[index], (index) => [[profile.nameOf(index), detailAddress(profile.nameOf(index))]]);
   groupTable(profile, root, events, "by-stack", "By stack, innermost first", ["Stack"],
     (index) => profile.stack[index] || -1, (index) => [profile.stackOf(index).slice(0, 6).join("  \u2190  ")]);
   groupTable(profile, root, events, "by-step", "By step", ["Step"],
@@ -93,38 +122,20 @@ function showEvents(profile, root, events) {
 }
 
 /**
- * Adds a table of events grouped by a key, unless all are alike.
+ * Returns the time of events of one thread after the other. Calls of a function inside of itself are
+ * in the time of the outermost one.
  * @param {Profile} profile
- * @param {HTMLElement} root
  * @param {number[]} events
- * @param {string} id
- * @param {string} caption
- * @param {string[]} titles
- * @param {(index: number) => number} keyOf  Returns the number of the group, or -1 for none.
- * @param {(index: number) => Cell[]} cellsOf  Returns what describes the group of an event.
  */
-function groupTable(profile, root, events, id, caption, titles, keyOf, cellsOf) {
-  /** @type {Map<number, { key: Cell[], count: number, total: number, most: number }>} */
-  const groups = new Map();
+export function totalOf(profile, events) {
+  let total = 0, track = -1, outermost = new OutermostCalls(profile);
   for (const index of events) {
-    const key = keyOf(index);
-    if (key < 0) continue;
-    let group = groups.get(key);
-    if (!group) {
-      group = { key: cellsOf(index), count: 0, total: 0, most: 0 };
-      groups.set(key, group);
-    }
-    group.count += 1;
-    group.total += profile.duration[index];
-    group.most = Math.max(group.most, profile.duration[index]);
+    const own = profile.trackOf(index);
+    if (own !== track) outermost = new OutermostCalls(profile);
+    track = own;
+    total += outermost.timeOf(index);
   }
-  if (groups.size === 0) return;
-  const rows = [...groups.values()].map((group) => /** @type {Cell[]} */ ([...group.key, group.total, group.count, group.total / group.count, group.most]));
-  const columns = /** @type {import("./tables.js").Column[]} */ ([
-    ...titles.map((title, index) => ({ title, kind: index === 0 ? "name" : "text" })),
-    { title: "Time", kind: "time" }, { title: "Calls", kind: "count" }, { title: "Mean", kind: "time" }, { title: "Longest", kind: "time" },
-  ]);
-  addTable(root, caption, withoutEmpty({ id, caption, columns, rows, sorted: titles.length }));
+  return total;
 }
 
 /**
@@ -151,60 +162,6 @@ function showCalled(profile, root, isWanted, place) {
   root.append(make("p", {}, `Its calls were not recorded. It led to ${countedText(events.length, "event")}:`));
   groupTable(profile, root, events, "called", "What it led to", ["Name"],
     (index) => profile.name[index], (index) => [[profile.nameOf(index), detailAddress(profile.nameOf(index))]]);
-}
-
-/**
- * @param {Profile} profile
- * @param {HTMLElement} root
- * @param {number} number
- */
-function showFinding(profile, root, number) {
-  const finding = profile.document.findings[number];
-  if (!finding) {
-    root.append(make("p", {}, "There is no such finding."));
-    return;
-  }
-  root.append(
-    make("h1", {}, finding.cause), make("p", { class: "quiet" }, `Finding ${finding.rule}, ${finding.confidence} confidence`),
-    make("ul", { class: "tiles" },
-      make("li", {}, make("b", {}, finding.share > 0 ? shareText(finding.share) : "\u2013"), make("span", {}, "of a step saved, likely")),
-      make("li", {}, make("b", {}, `${shareText(finding.low)} to ${shareText(finding.high)}`), make("span", {}, "range")),
-      make("li", {}, make("b", {}, String(finding.count)), make("span", {}, "events show it"))),
-    ...finding.lines.map((/** @type {string} */ line) => make("p", {}, line)),
-    make("p", { class: "try" }, make("b", {}, "Try"), ` ${finding.remedy}`));
-  if (finding.file) showSource(profile, root, finding.file, finding.line);
-  if (finding.events.length === 0) return;
-  const caption = finding.events.length < finding.count ? `The ${finding.events.length} longest of ${finding.count} events that show it` : "Events that show it";
-  addTable(root, caption, eventsTable(profile, finding.events, "evidence", caption));
-}
-
-/**
- * Shows the source lines around a line, if the page has them.
- * @param {Profile} profile
- * @param {HTMLElement} root
- * @param {string} file
- * @param {number} line
- */
-function showSource(profile, root, file, line) {
-  const sources = profile.document.source;
-  if (!Object.hasOwn(sources, file)) return;
-  const lines = sources[file];
-  const near = Object.keys(lines).map(Number).filter((number) => Math.abs(number - line) <= 8).sort((a, b) => a - b);
-  if (near.length === 0) return;
-  const list = make("pre", { class: "source", "aria-label": `Lines of ${file}` });
-  for (const number of near) list.append(make("span", { class: number === line ? "here" : null }, `${String(number).padStart(5)}  ${lines[number]}\n`));
-  root.append(make("h2", {}, `${file}:${line}`), list);
-}
-
-/**
- * @param {HTMLElement} root
- * @param {string} title
- * @param {import("./tables.js").TableData} table
- */
-function addTable(root, title, table) {
-  const holder = make("div", { class: "wide" });
-  root.append(make("h2", {}, title), holder);
-  showTable(holder, table);
 }
 
 /** @param {Float64Array} sorted */

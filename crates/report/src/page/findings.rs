@@ -12,6 +12,9 @@ use super::events::DrawnEvents;
 use super::markup::{escaped, sentence, shown};
 use crate::advice::{evidence_text, nothing_found, price_text, share_text};
 
+/// The price of a finding whose remedy saves no time, or an unknown one.
+pub(super) const NOT_PRICED: &str = "not priced";
+
 /// Returns the findings as HTML, the most valuable first.
 pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
     let advice = &contents.explanation.advice;
@@ -25,16 +28,16 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
     }
     let mut html = String::from("<ol class=\"findings\">\n");
     for (number, finding) in advice.findings.iter().enumerate() {
-        let share = if finding.share > 0.0 {
-            share_text(finding.share)
+        let class = if finding.share > 0.0 {
+            "price"
         } else {
-            "\u{2013}".into()
+            "price none"
         };
         let _ = writeln!(
             html,
-            "<li><b class=\"price\">{}</b><div>\n<h3><a href=\"#detail?kind=finding&amp;name={number}\">{}</a> \
+            "<li><b class=\"{class}\">{}</b><div>\n<h3><a href=\"#detail?kind=finding&amp;name={number}\">{}</a> \
              <code class=\"quiet\">{}</code></h3>",
-            escaped(&share),
+            escaped(&price(finding)),
             escaped(&sentence(finding.rule.cause)),
             escaped(finding.rule.id)
         );
@@ -48,6 +51,15 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
         );
     }
     html + "</ol>\n"
+}
+
+/// Returns the price of a finding in a few letters.
+fn price(finding: &Finding) -> String {
+    if finding.share > 0.0 {
+        share_text(finding.share)
+    } else {
+        NOT_PRICED.into()
+    }
 }
 
 fn place_text(finding: &Finding) -> Option<String> {
@@ -83,9 +95,9 @@ pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Val
         json!({
             "rule": finding.rule.id,
             "cause": sentence(finding.rule.cause),
-            "share": finding.share,
-            "low": finding.low,
-            "high": finding.high,
+            "price": price(finding),
+            "range": (finding.share > 0.0)
+                .then(|| format!("{} to {}", share_text(finding.low), share_text(finding.high))),
             "confidence": match finding.confidence {
                 Confidence::Low => "low",
                 Confidence::Medium => "medium",
