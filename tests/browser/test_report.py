@@ -53,6 +53,14 @@ def table_cells(page: Page, selector: str) -> list[list[str]]:
     return cells
 
 
+def column_times(page: Page, selector: str, column: int) -> list[float]:
+    """Returns the times of a column in microseconds."""
+    units = {"us": 1.0, "ms": 1e3, "s": 1e6}
+    texts = [cells[column].replace("\u2212", "-") for cells in table_cells(page, selector)]
+    parts = [text.split(" ") for text in texts]
+    return [float(part[0]) * units.get(part[-1], 1.0) for part in parts]
+
+
 def visit_all(page: Page) -> None:
     """Opens every pane, and sorts and filters its tables."""
     for pane in panes(page):
@@ -294,6 +302,8 @@ def test_a_comparison_says_what_grew(browser: Browser, write_page: Write) -> Non
     heading = page.run("document.querySelector('#compare h1').textContent")
     assert heading == "Compared with mlp-plain.trace.json.gz"
     assert len(table_cells(page, "[data-table=compare]")) > 10
+    order = [abs(change) for change in column_times(page, "[data-table=compare]", 2)]
+    assert order == sorted(order, reverse=True)
     visit_all(page)
     page.close()
 

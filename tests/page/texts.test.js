@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { amountText, bytesText, markText, momentText, numberText, roundText, timeText } from "../../crates/report/page/numbers.js";
 import { readIndex, readRange, readView, writeRange, writeView } from "../../crates/report/page/address.js";
-import { isMatching, sortedOrder } from "../../crates/report/page/sorting.js";
+import { isMatching, readOrder, sortedOrder } from "../../crates/report/page/sorting.js";
 import { csvText } from "../../crates/report/page/csv.js";
 import { COLOUR_COUNT, colourList, colourNumber } from "../../crates/report/page/colours.js";
 
@@ -45,6 +45,15 @@ test("rows sort by number or name, with empty cells last", () => {
   assert.deepEqual(sortedOrder(rows, 1, false), [2, 0, 3, 1]);
   assert.deepEqual(sortedOrder(rows, 1, true), [0, 3, 2, 1]);
   assert.deepEqual(sortedOrder(rows, 0, true), [2, 1, 3, 0]);
+  const prices = [["not priced"], [0.1], [null], [0.5]];
+  assert.deepEqual(sortedOrder(prices, 0, false), [3, 1, 0, 2]);
+});
+
+test("an order names a column that has a title", () => {
+  const columns = [{ title: "Name" }, { title: "Self CPU %" }, { title: "" }];
+  assert.deepEqual(readOrder(columns, "Self CPU %.up"), { column: 1, isRising: true });
+  assert.deepEqual(readOrder(columns, "Name.down"), { column: 0, isRising: false });
+  for (const text of [undefined, "", ".up", "Name", "Name.sideways", "Calls.up", "constructor.up"]) assert.equal(readOrder(columns, text), null);
 });
 
 test("a filter needs all of its words in texts of the row", () => {

@@ -26,10 +26,25 @@ export function sortedOrder(rows, column, isRising) {
   return order.sort((a, b) => {
     const [left, right] = [rows[a][column], rows[b][column]];
     if (left === null || right === null) return Number(left === null) - Number(right === null) || a - b;
-    const isNumber = typeof left === "number" && typeof right === "number";
-    const difference = isNumber ? left - right : compareNames(cellName(left), cellName(right));
+    const [isNumber, isOtherNumber] = [typeof left === "number", typeof right === "number"];
+    // A word in place of a number is no number to sort by.
+    if (isNumber !== isOtherNumber) return Number(isOtherNumber) - Number(isNumber);
+    const difference = typeof left === "number" && typeof right === "number" ? left - right : compareNames(cellName(left), cellName(right));
     return sign * difference || a - b;
   });
+}
+
+/**
+ * Reads the order that an address asks for, such as `Calls.up`; null if there is no such column.
+ * Columns without a title cannot be asked for.
+ * @param {{ title: string }[]} columns
+ * @param {string | undefined} text
+ * @returns {{ column: number, isRising: boolean } | null}
+ */
+export function readOrder(columns, text) {
+  const found = /^(.+)\.(up|down)$/.exec(text || "");
+  const column = found ? columns.findIndex(({ title }) => title === found[1]) : -1;
+  return found && column >= 0 ? { column, isRising: found[2] === "up" } : null;
 }
 
 /**

@@ -2,7 +2,7 @@
 // Tables that sort, filter, page and export their rows.
 import { numberText } from "./numbers.js";
 import { download, make, say } from "./elements.js";
-import { isMatching, sortedOrder } from "./sorting.js";
+import { isMatching, readOrder, sortedOrder } from "./sorting.js";
 import { csvText } from "./csv.js";
 
 /** @typedef {import("./sorting.js").Cell} Cell */
@@ -23,9 +23,8 @@ export function showTable(root, table, options = {}) {
   const { columns, rows } = table;
   // Rows come in the order of the sorted column, apart from ranges, which come last.
   const state = { filter: options.filter || "", column: table.sorted, isRising: false, page: 0, isGiven: true };
-  const [sorted, direction] = (options.sort || "").split(".");
-  const asked = columns.findIndex((column) => column.title === sorted);
-  if (asked >= 0) { state.column = asked; state.isRising = direction === "up"; state.isGiven = false; }
+  const asked = readOrder(columns, options.sort);
+  if (asked) Object.assign(state, asked, { isGiven: false });
   const body = make("tbody"), count = make("span", { class: "quiet", role: "status" });
   const heads = columns.map((column, index) => head(column, index));
   const pages = make("span", { class: "pages" });

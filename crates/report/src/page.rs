@@ -10,6 +10,7 @@ mod base64;
 mod code;
 mod columns;
 mod compare;
+mod compare_findings;
 mod contents;
 mod critical;
 mod data;

@@ -1,17 +1,15 @@
-//! The comparison with another profile: what grew, and which findings are new or gone.
+//! The comparison with another profile: what grew, and what became of the findings.
 
 use std::fmt::Write as _;
 
 use mindprof_analyze::Analysis;
-use mindprof_answers::{
-    Advice, Change, Diff, DiffOptions, Doubt, Finding, Measure, OwnCode, StepTimes,
-};
+use mindprof_answers::{Advice, Change, Diff, DiffOptions, Doubt, Measure, OwnCode, StepTimes};
 use mindprof_model::{DeviceKind, Nanos};
 
+use super::compare_findings::findings_table;
 use super::contents::Contents;
 use super::markup::{escaped, sentence};
 use super::table::{Cell, Kind, Table, column, share_text};
-use crate::advice::share_text as finding_share;
 use crate::steps::short_time;
 use crate::verdict::doubt_text;
 
@@ -77,16 +75,19 @@ impl Comparison {
             );
         }
         html.push_str("</ul>\n");
-        let new = &contents.explanation.advice.findings;
-        let old = &self.advice.findings;
-        html.push_str(&finding_list("New findings", new, old));
-        html.push_str(&finding_list("Findings that are gone", old, new));
-        html.push_str(&self.table().html());
+        for table in self.tables(contents) {
+            html.push_str(&table.html());
+        }
         html
     }
 
-    /// Returns the rows that changed.
-    pub(super) fn table(&self) -> Table {
+    /// Returns the findings of both profiles, and the rows that changed.
+    pub(super) fn tables(&self, contents: &Contents<'_>) -> [Table; 2] {
+        let findings = findings_table(&self.advice, &contents.explanation.advice);
+        [findings, self.rows_table()]
+    }
+
+    fn rows_table(&self) -> Table {
         let rows = self
             .diff
             .rows
@@ -94,7 +95,7 @@ impl Comparison {
             .filter(|row| self.diff.is_changed(row));
         Table {
             id: "compare",
-            caption: "Rows that changed, by the change of their self time".into(),
+            caption: "Rows that changed, by the size of the change of their self time".into(),
             columns: vec![
                 column("Name", Kind::Name, ""),
                 column("Device", Kind::Text, ""),
@@ -107,7 +108,7 @@ impl Comparison {
                 column("Now", Kind::Time, "The self time now."),
                 column("Calls before", Kind::Count, ""),
                 column("Calls now", Kind::Count, ""),
-                column("", Kind::Text, ""),
+                column("State", Kind::Text, "Whether only one profile has it."),
             ],
             rows: rows.take(MOST_ROWS).map(cells).collect(),
             sorted_by: None,
@@ -157,25 +158,4 @@ fn changed(what: &str, before: Nanos, after: Nanos) -> String {
         "{what} {verb} from {from} to {to} ({sign}{}).",
         share_text(change)
     )
-}
-
-/// Returns the findings that others do not have, as HTML.
-fn finding_list(title: &str, findings: &[Finding], others: &[Finding]) -> String {
-    let is_other =
-        |finding: &&Finding| !others.iter().any(|other| other.rule.id == finding.rule.id);
-    let fresh: Vec<&Finding> = findings.iter().filter(is_other).collect();
-    if fresh.is_empty() {
-        return String::new();
-    }
-    let mut html = format!("<h2>{title}</h2>\n<ul class=\"facts\">\n");
-    for finding in fresh {
-        let _ = writeln!(
-            html,
-            "<li><b>{}</b> {} <code class=\"quiet\">{}</code></li>",
-            escaped(&finding_share(finding.share)),
-            escaped(&sentence(finding.rule.cause)),
-            escaped(finding.rule.id)
-        );
-    }
-    html + "</ul>\n"
 }

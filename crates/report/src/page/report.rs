@@ -177,7 +177,8 @@ impl Parts {
         let mut tables = self.operators;
         tables.extend(self.code);
         tables.extend(self.kernels);
-        tables.extend(self.comparison.iter().map(Comparison::table));
+        let comparison = self.comparison.as_ref();
+        tables.extend(comparison.into_iter().flat_map(|one| one.tables(contents)));
         tables.push(top_functions(contents));
         tables.extend(path_tables(contents));
         tables.extend(about_tables(contents));

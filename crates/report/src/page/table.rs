@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
+use mindprof_answers::Finding;
 use mindprof_model::Nanos;
 use serde_json::{Value, json};
 
+use super::findings::NOT_PRICED;
 use super::markup::{encoded, escaped, shown};
 use crate::number::memory_text;
 use crate::steps::short_time;
@@ -100,6 +102,15 @@ impl Cell {
             return Self::Empty;
         }
         Self::Number(part.0 as f64 / whole.0 as f64)
+    }
+
+    /// Returns the price of a finding, as a fraction of a step.
+    pub(super) fn price(finding: &Finding) -> Self {
+        if finding.share > 0.0 {
+            Self::Number(finding.share)
+        } else {
+            Self::text(NOT_PRICED)
+        }
     }
 
     pub(super) fn text(text: impl Into<String>) -> Self {
