@@ -4,6 +4,7 @@ import test from "node:test";
 import { amountText, bytesText, markText, momentText, numberText, roundText, timeText } from "../../crates/report/page/numbers.js";
 import { readIndex, readRange, readView, writeRange, writeView } from "../../crates/report/page/address.js";
 import { isMatching, readOrder, sortedOrder } from "../../crates/report/page/sorting.js";
+import { shortName } from "../../crates/report/page/names.js";
 import { csvText } from "../../crates/report/page/csv.js";
 import { COLOUR_COUNT, colourList, colourNumber } from "../../crates/report/page/colours.js";
 
@@ -60,6 +61,15 @@ test("a filter needs all of its words in texts of the row", () => {
   assert.ok(isMatching([["aten::mm", "x"], 7, "[[3, 4]]"], "MM [3"));
   assert.ok(!isMatching([["aten::mm", "x"], 7, "[[3, 4]]"], "mm 7"));
   assert.ok(isMatching([null], "  "));
+});
+
+test("kernels lose what they have in common", () => {
+  for (const [name, short] of [
+    ["void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)", "vectorized_elementwise_kernel<4, FillFunctor<float>, std::array<char*, 1ul> >"],
+    ["void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)", "cunn_SoftMaxForward<8, float>"],
+    ["void sgemm<true>(Params)", "sgemm<true>"], ["void cat::f<float::x, mine::at::y>(int)", "cat::f<float::x, mine::at::y>"], ["void (*)(int)", "(*)"], ["void (int)", "(int)"], ["void )", ")"],
+    ["ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"], ["Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"], ["at::native::add", "at::native::add"],
+  ]) assert.equal(shortName(name), short);
 });
 
 test("CSV quotes fields, and no name becomes a formula", () => {

@@ -1,6 +1,7 @@
 // @ts-check
 // Tables that sort, filter, page and export their rows.
 import { numberText } from "./numbers.js";
+import { shortName } from "./names.js";
 import { download, make, say } from "./elements.js";
 import { isMatching, readOrder, sortedOrder } from "./sorting.js";
 import { csvText } from "./csv.js";
@@ -114,7 +115,7 @@ export function showTable(root, table, options = {}) {
 function cellElement(cell, kind) {
   const isName = kind === "name";
   const content = cell === null ? null
-    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: cell[0].length > 60 ? cell[0] : null }, cell[0])
+    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: cell[0].length > 60 ? cell[0] : null }, shortName(cell[0]))
     : typeof cell === "number" ? numberText(cell, kind) : cell;
   const style = isName || kind === "text" ? "text" : cell === 0 ? "zero" : null;
   return make(isName ? "th" : "td", { scope: isName ? "row" : null, class: style }, content);

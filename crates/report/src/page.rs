@@ -18,6 +18,7 @@ mod engine;
 mod events;
 mod findings;
 mod flames;
+mod kernel_names;
 mod kernels;
 mod links;
 mod markup;

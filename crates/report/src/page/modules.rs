@@ -18,6 +18,7 @@ macro_rules! modules {
 /// Every module of the report, those that others import first.
 pub(super) const REPORT: &[Module] = &modules![
     "numbers.js",
+    "names.js",
     "elements.js",
     "columns.js",
     "address.js",

@@ -7,6 +7,7 @@ use mindprof_model::Nanos;
 use serde_json::{Value, json};
 
 use super::findings::NOT_PRICED;
+use super::kernel_names::short_name;
 use super::markup::{encoded, escaped, shown};
 use crate::number::memory_text;
 use crate::steps::short_time;
@@ -142,12 +143,25 @@ impl Cell {
         match self {
             Self::Empty => String::new(),
             Self::Text(text) => escaped(text),
-            Self::Link(text, view) => {
-                format!("<a href=\"#{}\">{}</a>", escaped(view), escaped(text))
-            }
+            Self::Link(text, view) => link_html(text, view),
             Self::Number(number) => number_text(*number, kind),
         }
     }
+}
+
+/// Returns a link whose text is short, and whose tip is the whole text if that is longer.
+fn link_html(text: &str, view: &str) -> String {
+    let short = short_name(text);
+    let tip = if short == text {
+        String::new()
+    } else {
+        format!(" title=\"{}\"", escaped(text))
+    };
+    format!(
+        "<a href=\"#{}\"{tip}>{}</a>",
+        escaped(view),
+        escaped(&short)
+    )
 }
 
 /// A table.
