@@ -76,6 +76,13 @@ test("CSV quotes fields, and no name becomes a formula", () => {
   const columns = [{ title: "Name", kind: "name" }, { title: "Self CPU", kind: "time" }];
   const text = csvText(columns, [[["=HYPERLINK(1)", "x"], 1500], ['a,"b"', -3], [null, null]]);
   assert.equal(text, "Name,Self CPU (ns)\r\n'=HYPERLINK(1),1500\r\n\"a,\"\"b\"\"\",-3\r\n,\r\n");
+  const field = (/** @type {string} */ name) => csvText([{ title: "Name", kind: "name" }], [[name]]).slice(6, -2);
+  for (const name of ["=1", "+1", "-1+cmd|' /C calc'!A0", "-2", "@SUM(1)", "\uff1d1"]) assert.equal(field(name), `'${name}`);
+  for (const name of [" =1", "\t=1"]) assert.equal(field(name), `'${name}`);
+  for (const name of ["\r=1", "\n@x"]) assert.equal(field(name), `"'${name}"`);
+  for (const name of ["a;b", "a\nb", " a", "a\r"]) assert.equal(field(name), `"${name}"`);
+  assert.equal(field("aten::add_"), "aten::add_");
+  assert.equal(csvText(columns, [["a", -1.5e-7]]).split("\r\n")[1], "a,-1.5e-7");
 });
 
 test("a name has one colour, and all colours exist", () => {

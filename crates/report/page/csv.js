@@ -11,15 +11,15 @@ import { cellName } from "./sorting.js";
 export function csvText(columns, rows) {
   const units = /** @type {Record<string, string>} */ ({ time: " (ns)", bytes: " (bytes)", share: " (fraction)" });
   const head = columns.map((column) => csvField(`${column.title}${units[column.kind] || ""}`));
-  const lines = rows.map((row) => row.map((cell) => csvField(cellName(cell))).join(","));
+  const lines = rows.map((row) => row.map((cell) => (typeof cell === "number" ? String(cell) : csvField(cellName(cell)))).join(","));
   return `${[head.join(","), ...lines].join("\r\n")}\r\n`;
 }
 
 /**
- * Quotes a field. One that a spreadsheet would take for a formula gets an apostrophe.
+ * Quotes a text if it needs to be. One that a spreadsheet would take for a formula gets an apostrophe.
  * @param {string} text
  */
 function csvField(text) {
-  const safe = /^[=@+\t]|^-(?![\d.])/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  const safe = /^[\s\0]*[=@+\-\uff1d\uff20\uff0b\uff0d]|^[\t\r\n]/.test(text) ? `'${text}` : text;
+  return /[",;\r\n]|^\s|\s$/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
