@@ -143,7 +143,12 @@ fn lines_table(id: &'static str, caption: &str, lines: &[LineCost], whole: Nanos
             ..
         } = one;
         let key = format!("{file}:{line}:{function}");
-        let text = format!("{file}:{line} {function}");
+        let place = format!("{file}:{line} {function}");
+        let text = if one.is_definition {
+            format!("{place} (somewhere in it)")
+        } else {
+            place
+        };
         let mut row = vec![Cell::named("line", &key, &text)];
         row.extend(cost_cells(&one.own, &one.total, whole));
         row.push(mostly(one.mostly.as_ref()));
@@ -157,6 +162,16 @@ fn lines_table(id: &'static str, caption: &str, lines: &[LineCost], whole: Nanos
         sorted_by: Some(1),
     }
     .without_empty_columns()
+}
+
+/// Returns the caption of lines. Calls are recorded with the line of the definition, so that without
+/// stacks of operators there are functions in place of lines.
+fn lines_caption(lines: &[LineCost]) -> &'static str {
+    if lines.iter().all(|one| one.is_definition) {
+        "Lines of your code: not recorded, so that these are functions by the line of their definition"
+    } else {
+        "Lines of your code"
+    }
 }
 
 fn modules_table(modules: &[ModuleCost], whole: Nanos) -> Table {
@@ -192,7 +207,12 @@ pub(super) fn code_tables(contents: &Contents<'_>) -> Vec<Table> {
     let lines_elsewhere = "Lines on other threads and in other processes";
     let tables = [
         functions_table(contents, "functions", None),
-        lines_table("lines", "Lines of your code", &functions.lines, whole),
+        lines_table(
+            "lines",
+            lines_caption(&functions.lines),
+            &functions.lines,
+            whole,
+        ),
         modules_table(&modules.modules, modules.total.time()),
         table_of_functions(
             "functions-elsewhere",
@@ -210,4 +230,36 @@ pub(super) fn code_tables(contents: &Contents<'_>) -> Vec<Table> {
     ];
     let tables = tables.into_iter().filter(|table| !table.rows.is_empty());
     tables.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(number: u32, is_definition: bool) -> LineCost {
+        LineCost {
+            file: "train.py".into(),
+            line: number,
+            function: "step".into(),
+            is_definition,
+            own: Cost::default(),
+            total: Cost::default(),
+            share_error: None,
+            mostly: None,
+        }
+    }
+
+    #[test]
+    fn functions_in_place_of_lines_are_called_functions() {
+        let whole = [line(7, true), line(20, true)];
+        assert!(lines_caption(&whole).contains("not recorded, so that these are functions"));
+        let mixed = [line(7, true), line(8, false)];
+        assert_eq!(lines_caption(&mixed), "Lines of your code");
+        let table = lines_table("lines", "", &mixed, Nanos(1)).json();
+        let texts = [0, 1].map(|row| table["rows"][row][0][0].clone());
+        assert_eq!(
+            texts,
+            ["train.py:7 step (somewhere in it)", "train.py:8 step"]
+        );
+    }
 }
