@@ -53,6 +53,9 @@ pub struct Steps {
     /// The number of the step that was running before the first start.
     #[serde(skip)]
     before: u64,
+    /// The number of ranges that are no steps because an earlier one has their number.
+    #[serde(skip)]
+    repeated: usize,
 }
 
 impl Steps {
@@ -81,6 +84,12 @@ impl Steps {
     /// beginning is unknown, and it includes imports and all other preparation.
     pub fn first_of_marks(&self) -> Option<Step> {
         self.complete.first().filter(|_| self.is_marked).copied()
+    }
+
+    /// Returns the number of ranges that are not among the steps because an earlier range has their
+    /// number.
+    pub const fn repeated(&self) -> usize {
+        self.repeated
     }
 
     /// Returns the number of the last step that began at or before `moment`, or zero if the profile
@@ -140,12 +149,13 @@ impl Steps {
             is_marked: true,
             starts,
             before,
+            repeated: 0,
         }
     }
 
-    /// Collects the ranges of steps: the launcher's in a run, otherwise all. The recording begins just before the range of its first step,
-    /// so events before that range belong to the first step too. If two ranges have the same
-    /// number, the first one counts.
+    /// Collects the ranges of steps: the launcher's in a run, otherwise all. The recording begins
+    /// just before the range of its first step, so events before that range belong to the first step
+    /// too. If two ranges have the same number, the first one counts.
     fn of_ranges(profile: &Profile) -> Self {
         let numbers: Vec<_> = profile.strings().iter().map(Keys::step_number).collect();
         let ranges = profile.events().iter();
@@ -169,8 +179,10 @@ impl Steps {
             .map(|step| (step.start, step.number))
             .collect();
         complete.sort_by_key(|step| step.number);
+        let ranges = complete.len();
         complete.dedup_by_key(|step| step.number);
         Self {
+            repeated: ranges - complete.len(),
             complete,
             open: None,
             is_marked: false,

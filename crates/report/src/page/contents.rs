@@ -5,7 +5,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use mindprof_analyze::Analysis;
 use mindprof_answers::{
     CriticalPath, Device, Explanation, MemoryGrowth, ModuleRows, Modules, OwnCode, PathOptions,
-    Step, Summary, Work,
+    Step, Steps, Summary, Work,
 };
 
 /// The number of rows of each list of the critical path.
@@ -23,6 +23,8 @@ pub(super) struct Contents<'a> {
     pub(super) path: CriticalPath,
     pub(super) summary: Summary,
     pub(super) growth: Option<MemoryGrowth>,
+    /// The number of ranges that are no steps because an earlier one has their number.
+    pub(super) repeated_steps: usize,
 }
 
 impl<'a> Contents<'a> {
@@ -54,6 +56,7 @@ impl<'a> Contents<'a> {
         Self {
             growth: MemoryGrowth::find(analysis, &own, &steps, None),
             summary: Summary::build(profile),
+            repeated_steps: Steps::build(profile).repeated(),
             modules,
             device,
             path,

@@ -196,6 +196,12 @@ fn completeness(contents: &Contents<'_>) -> String {
             "No complete steps: record with prof.step(), and shares are those of a step".into(),
         );
     }
+    if contents.repeated_steps > 0 {
+        facts.push(format!(
+            "{} with the number of an earlier step: only the first range of a number is a step",
+            counted(contents.repeated_steps as u64, "range")
+        ));
+    }
     let mut missing: Vec<&str> = explanation
         .advice
         .unknown

@@ -299,6 +299,22 @@ fn a_finding_without_a_price_is_the_verdict_too() {
 }
 
 #[test]
+fn a_repeated_number_of_a_step_is_told() {
+    let draw = |numbers: [u64; 3]| {
+        Analysis::build(Timeline::draw(|time| {
+            for number in numbers {
+                time.annotation(&format!("ProfilerStep#{number}"), |time| {
+                    time.op("aten::mm", 300);
+                });
+            }
+        }))
+    };
+    let told = "1 range with the number of an earlier step";
+    assert!(report(&draw([3, 4, 3])).contains(told));
+    assert!(!report(&draw([3, 4, 5])).contains("number of an earlier step"));
+}
+
+#[test]
 fn long_names_are_cut_and_lead_to_their_details() {
     let name = "x".repeat(1 << 20);
     let analysis = Analysis::build(Timeline::draw(|time| {
