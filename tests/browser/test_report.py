@@ -283,6 +283,14 @@ def test_a_narrow_window_has_no_sideways_scroll(
     for pane in panes(page):
         page.go(pane)
         assert page.run("document.documentElement.scrollWidth") <= 360, pane
+        link = page.box("nav a[aria-current]")
+        assert 0 <= link["x"] <= 360 - link["width"], pane
+        outside = page.run(
+            "[...document.querySelectorAll('.pane.shown .tools button, .pane.shown .tools input')]"
+            ".map((one) => one.getBoundingClientRect())"
+            ".filter((box) => box.width > 0 && (box.left < 0 || box.right > 360)).length"
+        )
+        assert outside == 0, pane
     page.close()
 
 

@@ -42,6 +42,7 @@ class Report {
     for (const link of document.querySelectorAll("nav a")) {
       if (link.getAttribute("href") === `#${id}`) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
     }
+    showCurrentLink();
     const tip = document.getElementById("tip");
     if (tip) tip.hidden = true;
     this.fill(section, query);
@@ -90,6 +91,14 @@ class Report {
 
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer;
+}
+
+/** Scrolls the navigation of a narrow window to the link of the current pane. */
+function showCurrentLink() {
+  const nav = document.querySelector("nav"), link = nav?.querySelector("[aria-current]");
+  if (!nav || !link) return;
+  const [room, place] = [nav.getBoundingClientRect(), link.getBoundingClientRect()];
+  nav.scrollLeft += place.left + place.width / 2 - room.left - room.width / 2;
 }
 
 async function begin() {
