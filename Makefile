@@ -109,12 +109,12 @@ lint-page: ## Check the types of the scripts of pages by TypeScript, which is in
 			--moduleResolution nodenext --lib es2023,dom,dom.iterable $(PAGE)/main.js $(PAGE)/memory_main.js; \
 	else echo "skipped the types of the scripts of pages: TypeScript cannot be installed"; fi
 
-# A real browser: Debian's Chromium, installed where that is possible.
+# Real browsers: Debian's Chromium, installed where that is possible, and Firefox if it is installed.
 AXE := target/axe/node_modules/axe-core/axe.min.js
 CHROMIUM := $(firstword $(shell command -v chromium chromium-browser google-chrome 2> /dev/null))
 
 .PHONY: test-browser
-test-browser: setup build ## Open reports in Chromium and use every pane; installs Debian's chromium where it may
+test-browser: setup build ## Open reports in Chromium, and in Firefox if there is one, and use every pane; installs Debian's chromium where it may
 	$(if $(CHROMIUM),,timeout 300 apt-get install --yes --quiet chromium || echo "no Chromium: its tests are skipped")
 	test -f $(AXE) || npm install --silent --no-audit --no-fund --prefix target/axe axe-core@4.11.0 > /dev/null 2>&1 || true
 	BROWSER_TESTS=1 AXE=$(CURDIR)/$(AXE) $(BIN)/python -m pytest -q -p no:cacheprovider tests/browser
