@@ -6,6 +6,10 @@
 //! those of generators, are read one by one. A call that ends in between can then still be seen
 //! under a caller that it did not have; it takes two calls to end and another to begin within that
 //! time.
+//!
+//! The frame that is innermost at the first look is the one that is reported, however short its
+//! calls are. To take any moment at which the frames do not change would favour long calls: a
+//! function that runs for 60 ns at a time is hardly ever innermost before and after a copy.
 
 use crate::layout::FrameLayout;
 use crate::memory::{Checked, Snapshot, read_many};
@@ -15,8 +19,8 @@ use crate::walk::{RawFrame, innermost, walk_from};
 const LONGEST: u64 = 64 << 10;
 const ROOM: u64 = 1 << 10;
 
-/// How often the stretch is copied until no call began or ended meanwhile.
-const ATTEMPTS: usize = 4;
+/// How often the thread is looked at until the same frame is innermost before and after a copy.
+const ATTEMPTS: usize = 32;
 
 /// The memory of a thread between two readings.
 #[derive(Debug, Default)]
@@ -25,6 +29,8 @@ pub struct ForeignThread {
     begin: u64,
     end: u64,
     copy: Vec<u64>,
+    /// The copy that was taken right after the first look.
+    first_copy: Vec<u64>,
     addresses: Vec<u64>,
 }
 
@@ -52,19 +58,36 @@ impl ForeignThread {
         found
     }
 
-    /// Copies the stretch at a moment at which the innermost frame is known, and returns its
-    /// address.
+    /// Returns the address of the frame that is innermost now, and copies the stretch at a moment
+    /// at which it is innermost too, now or soon.
+    ///
+    /// ```text
+    /// innermost     a b a b b a a a b        looks: * at the first, ! around a copy
+    ///               *         ! !            `a` is reported, with its callers at the copy
+    /// ```
+    ///
+    /// If there is no such moment, the copy is the one that followed the first look. Its frames lie
+    /// where they lay then, unless other calls have taken their place.
     fn take_copy(&mut self, layout: &FrameLayout, state: u64) -> Option<u64> {
-        let mut before = innermost(&Checked, layout, state)?;
-        for _ in 0..ATTEMPTS {
-            self.copy_stretch();
-            let after = innermost(&Checked, layout, state)?;
-            if before == after {
-                break;
-            }
-            before = after;
+        let first = innermost(&Checked, layout, state)?;
+        self.copy_stretch();
+        let mut now = innermost(&Checked, layout, state)?;
+        if now == first {
+            return Some(first);
         }
-        Some(before)
+        self.first_copy.clone_from(&self.copy);
+        for _ in 0..ATTEMPTS {
+            let is_back = now == first;
+            if is_back {
+                self.copy_stretch();
+            }
+            now = innermost(&Checked, layout, state)?;
+            if is_back && now == first {
+                return Some(first);
+            }
+        }
+        std::mem::swap(&mut self.copy, &mut self.first_copy);
+        Some(first)
     }
 
     fn copy_stretch(&mut self) {

@@ -70,6 +70,27 @@ impl Part {
         &self.events.events
     }
 
+    /// Returns the links of an event; `index` counts events in the order in which they were added.
+    pub fn links(&self, index: usize) -> Links {
+        self.links.at(index)
+    }
+
+    /// Moves events to other threads of the part: `thread` returns the new thread of an event, or
+    /// `None` to leave it where it is.
+    ///
+    /// # Panics
+    /// Panics if the part has no such thread.
+    pub fn move_events(&mut self, mut thread: impl FnMut(&Event) -> Option<ThreadId>) {
+        for event in &mut self.events.events {
+            if let Some(found) = thread(event) {
+                assert!(found.index() < self.threads.len(), "a thread of the part");
+                event.thread = found;
+                let most = &mut self.events.extremes.thread;
+                *most = found.to_raw().max(*most);
+            }
+        }
+    }
+
     /// Adds many events. The first batch is taken over without a copy.
     pub fn add_events(&mut self, batch: EventBatch) {
         self.events.append(batch);

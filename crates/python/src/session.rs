@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_answers::SOURCES_KEY;
 use mindprof_model::{HostTotals, LossCause, Metadata, Part, RecordedStacks, Recorder, WholeRun};
-use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch};
-use mindprof_record::{Calls, Capture, Keep, Options, Session as Window, ThreadKey};
+use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch, join_devices};
+use mindprof_record::{Calls, Capture, Join, Keep, Options, Session as Window, ThreadKey};
 use mindprof_trace::{ReadOptions, read_trace_from};
 use pyo3::prelude::*;
 
@@ -338,6 +338,21 @@ impl Session {
         Ok(Profile::from_capture(capture, state.holders.clone()))
     }
 
+    /// Closes the window and returns its profile merged with the devices' events, which torch's own
+    /// collector recorded beside it. A `result` of `None` means that the collector lost them, which
+    /// is counted as a loss.
+    fn stop_with_devices(
+        &self,
+        py: Python<'_>,
+        result: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Profile> {
+        // Closed first, because reading takes time.
+        self.close(py);
+        let part = result.map(|result| read_part(result, false, false));
+        let capture = self.close_with(py, part.transpose()?, join_devices)?;
+        Ok(Profile::from_capture(capture, self.lock().holders.clone()))
+    }
+
     /// Closes the window and returns its profile merged with the result of torch's own collector. A
     /// `result` of `None` means that the collector lost it, which is counted as a loss. `stacks`
     /// tells whether the collector was configured to record stacks.
@@ -348,17 +363,10 @@ impl Session {
         stacks: bool,
     ) -> PyResult<Profile> {
         let inputs = self.lock().wants_inputs;
-        let mut capture = self.close(py);
-        let part = match result {
-            Some(result) => read_part(result, inputs, stacks)?,
-            None => loss_beside(&capture, LossCause::Collections, 1),
-        };
-        capture
-            .attach(part)
-            .map_err(mindprof_trace::Error::from)
-            .map_err(Error::from)?;
-        let mut state = self.lock();
-        state.capture = Some(capture.clone());
+        self.close(py);
+        let part = result.map(|result| read_part(result, inputs, stacks));
+        let capture = self.close_with(py, part.transpose()?, |_, _| ())?;
+        let state = self.lock();
         let is_for_memory = stacks && inputs && state.facts.get("profile_memory").is_some();
         let mut profile = Profile::from_capture(capture, state.holders.clone());
         profile.collected = result
@@ -388,6 +396,19 @@ fn loss_beside(capture: &Capture, cause: LossCause, count: u64) -> Part {
 impl Session {
     fn toggle(&self, action: impl FnOnce(&Window)) -> bool {
         self.lock().window.as_ref().map(action).is_some()
+    }
+
+    /// Closes the window, and attaches what torch's own collector recorded. A `part` of `None` means
+    /// that the collector lost it.
+    fn close_with(&self, py: Python<'_>, part: Option<Part>, join: Join) -> PyResult<Capture> {
+        let mut capture = self.close(py);
+        let part = part.unwrap_or_else(|| loss_beside(&capture, LossCause::Collections, 1));
+        capture
+            .attach_joined(part, join)
+            .map_err(mindprof_trace::Error::from)
+            .map_err(Error::from)?;
+        self.lock().capture = Some(capture.clone());
+        Ok(capture)
     }
 
     fn close(&self, py: Python<'_>) -> Capture {

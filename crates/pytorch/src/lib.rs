@@ -9,6 +9,7 @@
 mod callback_lock;
 mod callbacks;
 mod context;
+mod device_join;
 mod error;
 mod held_tensors;
 mod inputs;
@@ -40,6 +41,7 @@ mod tests;
 mod threads;
 
 pub use callback_lock::watch_forks;
+pub use device_join::join_devices;
 pub use error::{Error, Result};
 pub use held_tensors::HeldTensor;
 pub use kineto::ResultInMemory;

@@ -17,7 +17,8 @@ use std::ptr;
 use std::sync::Once;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
-use mindprof_record::{ThreadKey, memory};
+use mindprof_model::DeviceKind;
+use mindprof_record::{MemoryDevice, ThreadKey, device_memory, memory};
 
 use crate::error::{Error, Result};
 use crate::observer::Observer;
@@ -184,11 +185,20 @@ unsafe extern "C" fn report_usage(
     address: u64,
     bytes: i64,
     total: u64,
-    _reserved: u64,
+    reserved: u64,
     device: u16,
 ) {
     // SAFETY: as in `is_enabled`.
-    if device as u8 != 0 || !unsafe { &*reporter }.is_live() {
+    if !unsafe { &*reporter }.is_live() {
+        return;
+    }
+    let [kind, index] = device.to_le_bytes();
+    if kind != 0 {
+        if let Some(kind) = DeviceKind::from_number(kind.into()) {
+            let device = MemoryDevice::new(kind, index);
+            // A panic never reaches torch; the allocation is then not recorded.
+            let _ = catch_unwind(|| device_memory(device, address, bytes, total, reserved));
+        }
         return;
     }
     if CHECKS.load(Ordering::Relaxed) != 0 && is_checked(bytes) {

@@ -2,7 +2,9 @@
 
 use std::thread;
 
-use mindprof_model::{DType, Event, EventId, Flags, InputsEncoder, Profile, ScopeKind, TensorRole};
+use mindprof_model::{
+    DType, DeviceKind, Event, EventId, Flags, InputsEncoder, Profile, ScopeKind, TensorRole,
+};
 use mindprof_record::{Options, Session};
 
 use crate::error::Error;
@@ -372,18 +374,26 @@ const MEMORY: Wanted = Wanted {
 };
 
 #[test]
-fn cpu_memory_is_reported_while_a_session_wants_it() {
+fn memory_is_reported_while_a_session_wants_it() {
+    const SECOND_GPU: u16 = 1 | 1 << 8;
     let profile = record(MEMORY, || {
         stand_in::allocate(0x1000, 64, 640, 0);
         stand_in::allocate(0x1000, -64, 576, 0);
-        stand_in::allocate(0x2000, 32, 32, 1);
+        stand_in::allocate(0x2000, 32, 32, SECOND_GPU);
     });
     let told: Vec<_> = profile
         .memory()
         .iter()
         .map(|record| (record.address, record.bytes, record.total_allocated))
         .collect();
-    assert_eq!(told, [(0x1000, 64, 640), (0x1000, -64, 576)]);
+    let expected = [(0x1000, 64, 640), (0x1000, -64, 576), (0x2000, 32, 32)];
+    assert_eq!(told, expected);
+    let places = profile.memory().iter();
+    let places: Vec<_> = places
+        .map(|record| (record.device, record.device_index))
+        .collect();
+    let cpu = (DeviceKind::Cpu, -1);
+    assert_eq!(places, [cpu, cpu, (DeviceKind::Cuda, 1)]);
     assert_eq!(stand_in::slots(), 0);
 }
 

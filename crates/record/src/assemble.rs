@@ -11,14 +11,14 @@ use mindprof_model::{
 };
 use rustc_hash::FxHashMap;
 
-use crate::capture::{Capture, ThreadCapture};
+use crate::capture::{Capture, ThreadCapture, WindowEvents};
 use crate::clock::Scale;
 use crate::forgotten::TickSums;
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
 use crate::open::OpenEntry;
 use crate::options::Calls;
-use crate::raw::{RawMemoryEvent, RawRole, Record, Stack};
+use crate::raw::{MemoryDevice, RawMemoryEvent, RawRole, Record, Stack};
 use crate::results::add_results;
 use crate::sampled_calls::{self, KnownStack};
 use crate::samples::{SAMPLE_INTERVAL, Sample, SampleCapture};
@@ -53,9 +53,15 @@ fn build(window: ProfileBuilder) -> Profile {
 
 /// Combines one window with the parts that were attached to it.
 fn whole_window(capture: &Capture) -> ProfileBuilder {
-    let mut builder = ProfileBuilder::from(part_of(capture));
-    for attached in &capture.attached {
-        builder.append(Part::clone(attached), Kinship::Window);
+    let own = events_of(capture);
+    let joined = capture
+        .attached
+        .iter()
+        .map(|attached| attached.joined(&own));
+    let attached: Vec<Part> = joined.collect();
+    let mut builder = ProfileBuilder::from(own.part);
+    for part in attached {
+        builder.append(part, Kinship::Window);
     }
     for process in &capture.processes {
         builder.append(Part::clone(process), Kinship::Process);
@@ -80,7 +86,8 @@ fn step_marks(capture: &Capture) -> Vec<StepMark> {
 }
 
 /// Builds the part of one window.
-fn part_of(capture: &Capture) -> Part {
+fn events_of(capture: &Capture) -> WindowEvents {
+    let mut handles = Vec::new();
     let axis = capture.axis();
     let scale = axis.scale;
     let mut part = Part::new();
@@ -106,6 +113,7 @@ fn part_of(capture: &Capture) -> Part {
         };
         let name = part.strings.intern(&thread.name);
         let id = part.add_thread(own_thread(thread.native, name));
+        handles.push(thread.handle);
         links.begin_thread(thread, id, &found);
         let scopes = Scopes {
             capture,
@@ -130,7 +138,7 @@ fn part_of(capture: &Capture) -> Part {
         let end = part.span;
         sampled_calls::add_to(&mut part, samples, end);
     }
-    part
+    WindowEvents { part, handles }
 }
 
 /// Sums up all records of a window whose first ones made room for later ones.
@@ -159,7 +167,7 @@ fn whole_run(capture: &Capture, scale: &Scale) -> WholeRun {
         for record in thread.records().filter(is_earlier) {
             let is_summed = record.is_scope() && has_sum(record.name);
             only_in_sums += u64::from(is_summed);
-            let is_event = record.is_scope() || record.name == Record::MEMORY;
+            let is_event = record.is_scope() || record.is_memory();
             in_no_sum += u64::from(is_event && !is_summed);
         }
         thread.records().for_each(|record| all.add(record));
@@ -430,11 +438,18 @@ impl ScopeLinks {
 
 /// Iterates over the thread's allocations and frees in the window, if it wants memory.
 fn pieces_of(capture: &Capture, thread: &ThreadCapture) -> impl Iterator<Item = RawMemoryEvent> {
-    let records = thread.records();
-    let records = records.filter(|record| record.name == Record::MEMORY);
-    records
-        .filter(|record| is_piece_wanted(capture, record))
-        .map(RawMemoryEvent::from_record)
+    let mut reserved = FxHashMap::default();
+    thread.records().filter_map(move |record| {
+        if record.name == Record::RESERVED {
+            reserved.insert(MemoryDevice::of_reserved(record), record.end);
+        }
+        let is_piece = record.is_memory() && is_piece_wanted(capture, record);
+        is_piece.then(|| {
+            let mut piece = RawMemoryEvent::from_record(record);
+            piece.reserved = reserved.get(&piece.device).copied().unwrap_or(0);
+            piece
+        })
+    })
 }
 
 fn is_piece_wanted(capture: &Capture, record: &Record) -> bool {
@@ -500,7 +515,7 @@ impl Found {
                 continue;
             }
             found.nesting.pass_by();
-            let is_piece = record.name == Record::MEMORY && is_piece_wanted(capture, record);
+            let is_piece = record.is_memory() && is_piece_wanted(capture, record);
             found.pieces += usize::from(is_piece);
             found.has_forwards |= record.name == Record::FORWARD;
             found.has_numbers |= matches!(record.name, Record::EXTERNAL | Record::FUNCTION);

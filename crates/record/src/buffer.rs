@@ -34,6 +34,8 @@ pub(crate) struct Buffer {
     /// The scopes that are open on the thread.
     pub(crate) open: OpenStack,
     native: AtomicU64,
+    /// See [`ThreadHandle`].
+    pub(crate) handle: ThreadHandle,
     pub(crate) lost: LossCounters,
     retired: AtomicBool,
     contents: Mutex<Contents>,
@@ -78,6 +80,7 @@ impl Buffer {
             name: native_name(native),
             open: OpenStack::new(),
             native: AtomicU64::new(native),
+            handle: ThreadHandle::current(),
             lost: LossCounters::default(),
             retired: AtomicBool::new(false),
             contents: Mutex::default(),
@@ -192,7 +195,7 @@ impl Contents {
             let record = chunk.record(index);
             end = end.max(record.time().unwrap_or(0));
             // Other records may refer to scopes that began long before.
-            if record.is_scope() || record.name == Record::MEMORY {
+            if record.is_scope() || record.is_memory() {
                 break;
             }
         }
@@ -248,6 +251,34 @@ fn native_id(_index: u32) -> u64 {
 #[cfg(not(target_os = "linux"))]
 fn native_id(index: u32) -> u64 {
     u64::from(index) + 1
+}
+
+/// The C library's handle of a thread, by which CUPTI names threads. Unlike the system's id it is
+/// used again soon after the thread has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadHandle(u64);
+
+impl ThreadHandle {
+    #[cfg(unix)]
+    fn current() -> Self {
+        // SAFETY: the function has no preconditions.
+        Self(unsafe { libc::pthread_self() } as u64)
+    }
+
+    #[cfg(not(unix))]
+    fn current() -> Self {
+        Self(0)
+    }
+
+    /// Returns whether a collector means this handle by a number of which it kept 32 bits.
+    pub const fn is_meant_by(self, number: u64) -> bool {
+        self.0 as u32 == number as u32
+    }
+
+    #[doc(hidden)]
+    pub const fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
 }
 
 fn native_name(native: u64) -> Box<str> {

@@ -7,7 +7,7 @@ use mindprof_model::{InputsId, InputsTable, Loss, Metadata, Part, Profile};
 use rustc_hash::FxHashSet;
 
 use crate::assemble;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, ThreadHandle};
 use crate::chunk::Chunk;
 use crate::clock::{Anchor, TimeAxis};
 use crate::forgotten::Forgotten;
@@ -56,9 +56,38 @@ pub struct Capture {
     /// Earlier windows that belong to the same profile.
     pub(crate) earlier: Vec<Capture>,
     /// Parts that other sources reported for this window, such as device events.
-    pub(crate) attached: Vec<Arc<Part>>,
+    pub(crate) attached: Vec<Attached>,
     /// Parts that other processes recorded during this window.
     pub(crate) processes: Vec<Arc<Part>>,
+}
+
+/// Completes an attached part by the events of the window that it belongs to. What it adds must
+/// refer only to strings, threads, inputs and stacks that the part holds.
+pub type Join = fn(window: &WindowEvents, attached: &mut Part);
+
+/// The events that a window recorded itself, for parts that are joined to them.
+#[derive(Debug)]
+pub struct WindowEvents {
+    /// The events.
+    pub part: Part,
+    /// The handles of the part's first threads. Those that were only sampled have none.
+    pub handles: Vec<ThreadHandle>,
+}
+
+/// A part that another source reported for a window.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    part: Arc<Part>,
+    join: Join,
+}
+
+impl Attached {
+    /// Returns the part, completed by the events of its window.
+    pub(crate) fn joined(&self, window: &WindowEvents) -> Part {
+        let mut part = Part::clone(&self.part);
+        (self.join)(window, &mut part);
+        part
+    }
 }
 
 impl Capture {
@@ -76,8 +105,18 @@ impl Capture {
     /// Fails if the part refers to strings, threads, inputs or stacks that it does not hold; the
     /// part is then left out.
     pub fn attach(&mut self, part: Part) -> mindprof_model::Result<()> {
+        self.attach_joined(part, |_, _| ())
+    }
+
+    /// Adds events as [`Capture::attach`] does, and has `join` complete them when the profile is
+    /// built and the window's own events are known.
+    ///
+    /// # Errors
+    /// Fails as [`Capture::attach`] does.
+    pub fn attach_joined(&mut self, part: Part, join: Join) -> mindprof_model::Result<()> {
         part.check()?;
-        self.attached.push(Arc::new(part));
+        let part = Arc::new(part);
+        self.attached.push(Attached { part, join });
         Ok(())
     }
 
@@ -147,6 +186,7 @@ pub(crate) struct ThreadCapture {
     /// The thread's key, see `thread_key`.
     pub(crate) key: u32,
     pub(crate) native: u64,
+    pub(crate) handle: ThreadHandle,
     pub(crate) name: Box<str>,
     pub(crate) open: OpenSnapshot,
     pub(crate) lost: Loss,
@@ -172,6 +212,7 @@ impl ThreadCapture {
         let mut capture = Self {
             key: buffer.index,
             native: buffer.native(),
+            handle: buffer.handle,
             name: buffer.name.clone(),
             open,
             lost: lost(&buffer.lost.load(), &contents.lost_early),

@@ -63,7 +63,7 @@ impl Forgotten {
         if record.is_scope() {
             self.add_scope(record);
         } else {
-            self.memory += u64::from(record.name == Record::MEMORY);
+            self.memory += u64::from(record.is_memory());
         }
     }
 
@@ -111,6 +111,8 @@ impl Forgotten {
 
 #[cfg(test)]
 mod tests {
+    use crate::raw::MemoryDevice;
+
     use super::*;
 
     fn scope(name: u32, start: u64, end: u64) -> Record {
@@ -141,7 +143,7 @@ mod tests {
         let forgotten = sums_of(&[
             scope(c, 4, 6),
             scope(b, 2, 10),
-            Record::memory(11, 7, 64, 64),
+            Record::memory(11, 7, 64, 64, MemoryDevice::CPU),
             scope(b, 12, 15),
             scope(a, 0, 20),
         ]);

@@ -59,13 +59,14 @@ mod sync;
 mod thread_key;
 mod thread_table;
 
-pub use capture::Capture;
+pub use buffer::ThreadHandle;
+pub use capture::{Capture, Join, WindowEvents};
 pub use clock::{TimeAxis, ticks};
 pub use inputs::InputsRewriter;
-pub use memory::memory;
+pub use memory::{device_memory, memory};
 pub use name::{Name, NameKind, Site};
 pub use options::{Calls, Keep, Options};
-pub use raw::{MAX_SEQUENCE, Stack};
+pub use raw::{MAX_SEQUENCE, MemoryDevice, Stack};
 pub use results::{result, wants_results};
 pub use roles::{tensor_role, wants_held_tensors, wants_storages};
 pub use samples::{SAMPLE_INTERVAL, add_sample, count_dropped_sample};

@@ -24,7 +24,7 @@ use crate::inputs::{InputsRewriter, KnownInputs};
 use crate::lost::LostKind;
 use crate::name::Name;
 use crate::open::{OpenEntry, OpenSlot};
-use crate::raw::{Record, Stack};
+use crate::raw::{MemoryDevice, Record, Stack};
 use crate::{budget, fast_thread_local, registry};
 
 fast_thread_local! {
@@ -203,21 +203,39 @@ fn end_slowly(
 /// Appends an allocation or a free, given as plain words that travel in registers. A record would
 /// be assembled in memory piece by piece, and loading it as a whole would stall.
 #[inline(never)]
-pub(crate) fn push_memory(gate: Gate, address: u64, bytes: i64, total: u64) {
+pub(crate) fn push_memory(gate: Gate, address: u64, bytes: i64, total: u64, device: MemoryDevice) {
     if let Some(local) = here()
         && local.epoch.get() == gate.epoch()
         && let Some(time) = local.allocation_time(bytes).or_else(counter)
-        && local.push(Record::memory(time, address, bytes, total))
+        && local.push(Record::memory(time, address, bytes, total, device))
     {
         local.just_begun.set(0);
         return;
     }
-    push_memory_slowly(gate, address, bytes, total);
+    push_memory_slowly(gate, address, bytes, total, device);
+}
+
+/// Records how much memory the allocator of a device holds, if this thread's chunk does not tell it
+/// yet.
+#[inline]
+pub(crate) fn push_reserved(gate: Gate, device: MemoryDevice, bytes: u64) {
+    if let Some(local) = here()
+        && local.epoch.get() == gate.epoch()
+        && local.reserved.get() == Some((device, bytes))
+    {
+        return;
+    }
+    let _ = with(|local| {
+        let is_written =
+            local.follow(gate) && local.push_or_leave(Record::reserved(ticks(), bytes, device));
+        // A new chunk begins without it, so it is set last.
+        local.reserved.set(is_written.then_some((device, bytes)));
+    });
 }
 
 #[cold]
 #[inline(never)]
-fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
+fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64, device: MemoryDevice) {
     // A thread that is exiting has no buffer left, so its last frees are not recorded.
     let _ = with(|local| {
         if !local.follow(gate) {
@@ -225,7 +243,7 @@ fn push_memory_slowly(gate: Gate, address: u64, bytes: i64, total: u64) {
         }
         let time = local.allocation_time(bytes).unwrap_or_else(ticks);
         local.just_begun.set(0);
-        let record = Record::memory(time, address, bytes, total);
+        let record = Record::memory(time, address, bytes, total, device);
         local.push(record) || local.push_to_new_chunk(record)
     });
 }
@@ -311,6 +329,8 @@ pub(crate) struct Local {
     /// The start of the innermost open scope if its first block gets that time, until something
     /// else is recorded; zero otherwise.
     just_begun: Cell<u64>,
+    /// The last device whose reserved memory the chunk tells, and how much that is.
+    reserved: Cell<Option<(MemoryDevice, u64)>>,
     /// The chunk to write to, or null. `chunk_owner` keeps it alive.
     chunk: Cell<*const Chunk>,
     chunk_owner: RefCell<Option<Arc<Chunk>>>,
@@ -329,6 +349,7 @@ impl Local {
             buffer,
             epoch: Cell::new(0),
             just_begun: Cell::new(0),
+            reserved: Cell::new(None),
             chunk: Cell::new(ptr::null()),
             chunk_owner: RefCell::default(),
             last_search: Cell::new((0, 0)),
@@ -452,6 +473,7 @@ impl Local {
     }
 
     fn set_chunk(&self, chunk: Option<Arc<Chunk>>) {
+        self.reserved.set(None);
         self.chunk
             .set(chunk.as_ref().map_or(ptr::null(), Arc::as_ptr));
         *self.chunk_owner.borrow_mut() = chunk;

@@ -27,7 +27,7 @@ impl LostKind {
 
     /// Returns the kind of a record.
     pub(crate) const fn of(record: &Record) -> Self {
-        if record.name == Record::MEMORY {
+        if record.is_memory() {
             Self::Memory
         } else {
             Self::of_stack(record.stack)

@@ -1,11 +1,12 @@
-//! Allocations and frees of the framework: one record each in the thread's buffer.
+//! Allocations and frees of the framework, on the CPU and on devices: one record each in the
+//! thread's buffer.
 
-use mindprof_model::{DeviceKind, MemoryRecord, Nanos, StackId, ThreadId};
+use mindprof_model::{MemoryRecord, Nanos, StackId, ThreadId};
 
 use crate::clock::Scale;
 use crate::gate::Gate;
 use crate::local;
-use crate::raw::RawMemoryEvent;
+use crate::raw::{MemoryDevice, RawMemoryEvent};
 
 /// Records an allocation (`bytes` above zero) or a free (below zero), with the total allocated
 /// after it.
@@ -21,7 +22,24 @@ use crate::raw::RawMemoryEvent;
 pub fn memory(address: u64, bytes: i64, total: impl FnOnce() -> u64) {
     let gate = Gate::load();
     if gate.wants_memory() {
-        local::push_memory(gate, address, bytes, total());
+        local::push_memory(gate, address, bytes, total(), MemoryDevice::CPU);
+    }
+}
+
+/// Records an allocation or a free on a device, as [`memory`] does for the CPU, with the totals
+/// after it: the memory in blocks, and all memory that the device's allocator holds.
+#[inline]
+pub fn device_memory(
+    device: MemoryDevice,
+    address: u64,
+    bytes: i64,
+    total_allocated: u64,
+    total_reserved: u64,
+) {
+    let gate = Gate::load();
+    if gate.wants_memory() {
+        local::push_reserved(gate, device, total_reserved);
+        local::push_memory(gate, address, bytes, total_allocated, device);
     }
 }
 
@@ -33,11 +51,11 @@ impl RawMemoryEvent {
             address: self.address,
             bytes: self.bytes,
             total_allocated: self.total,
-            total_reserved: 0,
+            total_reserved: self.reserved,
             thread,
             stack: StackId::NONE,
-            device: DeviceKind::Cpu,
-            device_index: -1,
+            device: self.device.kind(),
+            device_index: self.device.index(),
         }
     }
 }

@@ -7,8 +7,9 @@
 //! ```text
 //! kind       start   end       name        inputs           stack           sequence
 //! scope      start   end       its name    its inputs       its stack       its sequence number
-//! memory     time    address   MEMORY      bytes 0-31       bytes 32-47,    total 16-47
-//!                                                           total 0-15
+//! memory     time    address   MEMORY or   bytes 0-31       bytes 32-47,    total 16-47
+//!                              a device                     total 0-15
+//! reserved   time    bytes     RESERVED    the device       0
 //! storages   start   address   STORAGES    count and slot   address (low, high)
 //!  further   address address   FURTHER_…   0                address (low, high)
 //! role       time    address   ROLE        the role         bytes (low, high)
@@ -19,7 +20,7 @@
 //! hierarchy  start   name      HIERARCHY   0                0
 //! ```
 
-use mindprof_model::TensorRole;
+use mindprof_model::{DeviceKind, TensorRole};
 
 /// The largest sequence number that fits into a record: the highest bit marks the number of a
 /// forward operator, and all ones mean none.
@@ -60,6 +61,11 @@ impl Record {
     pub(crate) const EXTERNAL: u32 = u32::MAX - 6;
     pub(crate) const FUNCTION: u32 = u32::MAX - 7;
     pub(crate) const HIERARCHY: u32 = u32::MAX - 8;
+    pub(crate) const RESERVED: u32 = u32::MAX - 9;
+
+    /// The first of the names that mark memory of a device, to which the device is added.
+    const DEVICE_MEMORY: u32 = u32::MAX - 0x2_0000;
+    const LAST_DEVICE_MEMORY: u32 = Self::DEVICE_MEMORY + 0xffff;
 
     /// Flags the name of a scope that ended on another thread than it began on, or was marked as
     /// asynchronous.
@@ -104,17 +110,28 @@ impl Record {
 
     /// Returns the record of an allocation or a free. Amounts that do not fit are clamped.
     #[inline]
-    pub(crate) fn memory(time: u64, address: u64, bytes: i64, total: u64) -> Self {
+    pub(crate) fn memory(
+        time: u64,
+        address: u64,
+        bytes: i64,
+        total: u64,
+        device: MemoryDevice,
+    ) -> Self {
         let bytes = bytes.clamp(-Self::MOST_BYTES - 1, Self::MOST_BYTES);
         let total = total.min(Self::MOST_TOTAL_BYTES);
         Self {
             start: time,
             end: address,
-            name: Self::MEMORY,
+            name: device.record_name(),
             inputs: bytes as u32,
             stack: (bytes >> 32) as u32 & 0xffff | (total as u32) << 16,
             sequence: (total >> 16) as u32,
         }
+    }
+
+    /// Returns the record of the memory that a device's allocator holds, for the blocks that follow.
+    pub(crate) const fn reserved(time: u64, bytes: u64, device: MemoryDevice) -> Self {
+        Self::other(Self::RESERVED, time, bytes, 0, device.0 as u32)
     }
 
     /// Returns the record for a backward node that began at `start` and whose forward operator ran
@@ -161,7 +178,14 @@ impl Record {
     /// Returns whether the record is a scope.
     #[inline]
     pub(crate) const fn is_scope(&self) -> bool {
-        self.name < Self::HIERARCHY
+        self.name < Self::DEVICE_MEMORY
+    }
+
+    /// Returns whether the record is an allocation or a free, on the CPU or on a device.
+    #[inline]
+    pub(crate) const fn is_memory(&self) -> bool {
+        self.name == Self::MEMORY
+            || (self.name >= Self::DEVICE_MEMORY && self.name <= Self::LAST_DEVICE_MEMORY)
     }
 
     /// Returns the time at which the record was made, as far as it tells: the end of a scope, or the
@@ -223,6 +247,62 @@ impl Stack {
     }
 }
 
+/// The device that a block of memory lies on, as two bytes: the number of its kind and its index.
+///
+/// Frameworks pass it to [`crate::device_memory`]. Records keep it in place of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MemoryDevice(u16);
+
+impl MemoryDevice {
+    /// The CPU.
+    pub const CPU: Self = Self(0);
+
+    /// Returns the device with this kind and index.
+    pub const fn new(kind: DeviceKind, index: u8) -> Self {
+        Self(kind.number() as u16 | (index as u16) << 8)
+    }
+
+    /// Returns the kind of the device.
+    pub fn kind(self) -> DeviceKind {
+        DeviceKind::from_number(u64::from(self.0 & 0xff)).unwrap_or_default()
+    }
+
+    /// Returns the index among the devices of the kind, or -1 for the CPU.
+    pub fn index(self) -> i16 {
+        if self.is_cpu() {
+            -1
+        } else {
+            i16::from((self.0 >> 8) as u8)
+        }
+    }
+
+    const fn is_cpu(self) -> bool {
+        self.0 as u8 == 0
+    }
+
+    const fn record_name(self) -> u32 {
+        if self.is_cpu() {
+            Record::MEMORY
+        } else {
+            Record::DEVICE_MEMORY + self.0 as u32
+        }
+    }
+
+    /// Returns the device of a record of memory.
+    const fn of_record(record: &Record) -> Self {
+        if record.name == Record::MEMORY {
+            Self::CPU
+        } else {
+            Self((record.name - Record::DEVICE_MEMORY) as u16)
+        }
+    }
+
+    /// Returns the device of a record of reserved memory.
+    pub(crate) const fn of_reserved(record: &Record) -> Self {
+        Self(record.inputs as u16)
+    }
+}
+
 /// An allocation or a free, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RawMemoryEvent {
@@ -230,10 +310,13 @@ pub(crate) struct RawMemoryEvent {
     pub(crate) address: u64,
     pub(crate) bytes: i64,
     pub(crate) total: u64,
+    pub(crate) device: MemoryDevice,
+    /// The memory that the device's allocator holds; zero if it is not known.
+    pub(crate) reserved: u64,
 }
 
 impl RawMemoryEvent {
-    /// Decodes a record.
+    /// Decodes a record, except for what the device's allocator holds.
     pub(crate) fn from_record(record: &Record) -> Self {
         // The cast to `i16` extends the sign.
         let high = i64::from(record.stack as i16) << 32;
@@ -242,6 +325,8 @@ impl RawMemoryEvent {
             address: record.end,
             bytes: high | i64::from(record.inputs),
             total: u64::from(record.stack >> 16) | u64::from(record.sequence) << 16,
+            device: MemoryDevice::of_record(record),
+            reserved: 0,
         }
     }
 }
@@ -281,17 +366,28 @@ mod tests {
             address: u64,
             bytes in -(1_i64 << 47)..1 << 47,
             total in 0_u64..1 << 48,
+            kind in 0..DeviceKind::ALL.len(),
+            index: u8,
         ) {
-            let piece = RawMemoryEvent { time, address, bytes, total };
-            let found = RawMemoryEvent::from_record(&Record::memory(time, address, bytes, total));
-            prop_assert_eq!(found, piece);
+            let kind = DeviceKind::ALL[kind];
+            let device = if kind == DeviceKind::Cpu {
+                MemoryDevice::CPU
+            } else {
+                MemoryDevice::new(kind, index)
+            };
+            let piece = RawMemoryEvent { time, address, bytes, total, device, reserved: 0 };
+            let record = Record::memory(time, address, bytes, total, device);
+            prop_assert!(record.is_memory() && !record.is_scope());
+            prop_assert_eq!(RawMemoryEvent::from_record(&record), piece);
+            prop_assert_eq!(piece.device.kind(), kind);
         }
     }
 
     #[test]
     fn amounts_beyond_the_room_of_a_record_are_the_largest() {
         let amounts = |bytes, total| {
-            let found = RawMemoryEvent::from_record(&Record::memory(1, 2, bytes, total));
+            let found =
+                RawMemoryEvent::from_record(&Record::memory(1, 2, bytes, total, MemoryDevice::CPU));
             (found.bytes, found.total)
         };
         let most = (1 << 47) - 1;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from mindprof._frameworks.devices import DeviceHost
 from mindprof._frameworks.embedded import EmbeddedHost
 from mindprof._frameworks.host import Host
 from mindprof._frameworks.kineto import KinetoHost
@@ -15,6 +16,7 @@ from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
 _EMBEDDED = EmbeddedHost()
 _PYTORCH = PyTorchHost()
 _KINETO = KinetoHost(_PYTORCH)
+_DEVICES = DeviceHost(_PYTORCH, _KINETO)
 
 
 def present_host(device: str | None = None) -> Host:
@@ -31,7 +33,7 @@ def present_host(device: str | None = None) -> Host:
     torch = sys.modules.get("torch")
     if torch is None or not is_loaded(torch):
         return _EMBEDDED
-    hosts: dict[str, Host] = {"observer": _PYTORCH, "kineto": _KINETO}
+    hosts: dict[str, Host] = {"observer": _PYTORCH, "devices": _DEVICES, "kineto": _KINETO}
     return hosts.get(chosen_backend(torch, device).name, _EMBEDDED)
 
 

@@ -14,7 +14,7 @@ from mindprof._frameworks.torch_sessions import (
     IS_BUSY,
     WITHOUT_TORCH,
     changes,
-    kineto_is_claimed,
+    operators_are_claimed,
     torch_told,
 )
 from mindprof._settings.activity import ProfilerActivity
@@ -54,7 +54,7 @@ class PyTorchHost:
     def start(self, options: SessionOptions) -> _core.Session:
         """Starts a recording."""
         with changes:
-            if not kineto_is_claimed():
+            if not operators_are_claimed():
                 # Before the session starts, which would record these calls too.
                 held = _replaced(options)
                 session = _core.Session(options, hears_torch=True)

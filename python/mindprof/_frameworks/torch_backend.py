@@ -1,8 +1,9 @@
-"""The choice of the backend that records torch: the observer or Kineto.
+"""The choice of the backend that records torch: the observer, with or without Kineto, or Kineto.
 
 Before the observer is used, the functions that it needs are looked up in torch's libraries, and the
-layout of torch's objects is probed with a few operators. If that fails, or if a device is to be
-recorded, torch's own collector, Kineto, is used. The choice is logged.
+layout of torch's objects is probed with a few operators. If that fails, torch's own collector,
+Kineto, records torch. If a device is to be recorded, Kineto records that beside the observer. The
+choice is logged.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Backend(NamedTuple):
     """A way to record torch, and why it was chosen.
 
     Args:
-        name: `observer`, `kineto`, or `off` for none.
+        name: `observer`, `devices` for the observer with Kineto for devices, `kineto`, or `off`.
         reason: The reason for the choice, for the log.
     """
 
@@ -79,8 +80,8 @@ def chosen_backend(torch: ModuleType, device: str | None = None) -> Backend:
         return _log_once(Backend("kineto", f"set by {VARIABLE}"))
     # Probed even if it is not needed now, because it cannot be probed during a recording.
     probed = _tried(torch).backend
-    if not forced and device in recorded_devices(torch):
-        return _log_once(Backend("kineto", f"{device} is among the activities"))
+    if not forced and device in recorded_devices(torch) and probed.name == "observer":
+        return _log_once(Backend("devices", f"{device} is among the activities"))
     if forced and probed.name != forced:
         raise RuntimeError(f"{VARIABLE}=observer: {probed.reason}")
     if probed.name == "off" and has_kineto(torch):

@@ -1,7 +1,8 @@
 """The current recordings of torch, through the observer or through Kineto.
 
-The observer reports to all open recordings. It must not run during a recording through Kineto,
-which would get torch's operators twice. Whichever of the two starts first excludes the other.
+The observer reports to all open recordings. It must not run while Kineto records operators, which
+would then be recorded twice: whichever of the two starts first excludes the other. Kineto may record
+devices beside the observer.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from mindprof import _core
 from mindprof._frameworks import fast_ranges, optimizer_watch, torch_names
 from mindprof._frameworks.shared_replacement import SharedReplacement
+from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
 IS_BUSY = (
@@ -61,6 +63,12 @@ def give_kineto_back() -> None:
 def kineto_is_claimed() -> bool:
     """Returns whether one of our recordings has claimed Kineto."""
     return bool(_collections)
+
+
+def operators_are_claimed() -> bool:
+    """Returns whether Kineto records torch's operators for us, and not only devices."""
+    collection = _collections.get("kineto")
+    return collection is not None and ProfilerActivity.CPU in collection.options.activities
 
 
 def running_collection() -> Collection | None:

@@ -75,6 +75,17 @@ class SessionOptions:
         """Returns the same options with `with_stack` off."""
         return self._with(with_stack=False)
 
+    def for_devices(self) -> SessionOptions:
+        """Returns the options of a collection of devices alone, for all threads."""
+        return self._with(
+            record_shapes=False,
+            profile_memory=False,
+            with_stack=False,
+            with_flops=False,
+            all_threads=True,
+            activities=frozenset(group for group in self.activities if group.name != "CPU"),
+        )
+
     def with_budget(self, budget_bytes: int) -> SessionOptions:
         """Returns the same options with another budget."""
         return self._with(budget_bytes=budget_bytes)

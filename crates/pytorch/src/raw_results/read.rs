@@ -285,7 +285,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         match category {
             Category::Runtime => {
                 let text = self.part.strings.text(name);
-                self.launches.add_call(name, text, raw.correlation);
+                self.launches.add_call(name, text, raw.correlation, times.0);
             }
             Category::Kernel => self.launches.add_work(raw.correlation),
             Category::Operator

@@ -1,0 +1,144 @@
+"""`DeviceHost`: torch's operators by the observer, and its devices by Kineto.
+
+Kineto records only the device's work and the calls that launched it, which costs a fraction of what
+it costs to record operators too. The results become a part of the session when it stops. Its
+runtime calls have the system's number of their thread, so an operator is found to own the kernels
+that were launched on its thread while it ran.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterable
+
+from mindprof import _core
+from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.kineto import KinetoHost
+from mindprof._frameworks.kineto_collector import (
+    collection_to_end,
+    end_collection,
+    ended_collection,
+    kineto_is_busy,
+    prepare_collection,
+    start_collection,
+    tell_end,
+    wait_for_devices,
+)
+from mindprof._frameworks.pytorch import PyTorchHost
+from mindprof._frameworks.torch_sessions import changes, collection_of
+from mindprof._settings.activity import ProfilerActivity
+from mindprof._settings.options import SessionOptions
+
+_WITHOUT_DEVICES = (
+    "device events are recorded exclusively by another profiler: this recording has none. Stop the "
+    "other profiler first, or remove this one under mindprof run."
+)
+
+_DEVICES_ARE_LOST = (
+    "device events are lost: torch.profiler was started inside this recording, which torch does "
+    "not support."
+)
+
+
+class DeviceHost:
+    """torch on the CPU, recorded by the observer, and its devices, recorded by Kineto.
+
+    Args:
+        observer: Records the operators.
+        kineto: Records devices alone, if the user does not select the CPU.
+    """
+
+    def __init__(self, observer: PyTorchHost, kineto: KinetoHost) -> None:
+        self._observer = observer
+        self._kineto = kineto
+        self._is_prepared = False
+
+    def activities(self) -> set[ProfilerActivity]:
+        """Returns the groups of activities that can be recorded."""
+        return self._kineto.activities()
+
+    def has_device(self, name: str) -> bool:
+        """Returns whether torch can record a kind of device."""
+        return self._kineto.has_device(name)
+
+    def prepare(self, options: SessionOptions) -> None:
+        """Prepares Kineto, which is slow the first time. Events before the start are dropped."""
+        if ProfilerActivity.CPU in options.activities:
+            self._is_prepared = prepare_collection(options.for_devices()) or self._is_prepared
+        else:
+            self._kineto.prepare(options)
+
+    def start(self, options: SessionOptions) -> _core.Session:
+        """Starts a recording."""
+        if ProfilerActivity.CPU not in options.activities:
+            return self._kineto.start(options)
+        with changes:
+            # Asked first: during a recording, torch's own profiler and ours look the same.
+            is_free = not kineto_is_busy()
+            session = self._observer.start(options)
+            has_devices = is_free and self._collect(session, options)
+        if not has_devices:
+            _warn(_WITHOUT_DEVICES)
+        return session
+
+    def join(self, session: _core.Session, options: SessionOptions) -> None:
+        """Adds torch's operators to a recording that started before torch was imported."""
+        if ProfilerActivity.CPU not in options.activities:
+            self._kineto.join(session, options)
+            return
+        with changes:
+            is_free = not kineto_is_busy()
+            self._observer.join(session, options)
+            has_devices = is_free and self._collect(session, options)
+        if not has_devices:
+            _warn(_WITHOUT_DEVICES)
+
+    def _collect(self, session: _core.Session, options: SessionOptions) -> bool:
+        is_prepared, self._is_prepared = self._is_prepared, False
+        try:
+            return start_collection(session, options.for_devices(), is_prepared)
+        # A traceback would keep the session alive, and with it the recording.
+        except BaseException:
+            session.stop()
+            raise
+
+    def stop(self, session: _core.Session) -> _core.Profile:
+        """Stops a recording."""
+        # `None` during interpreter shutdown, after the collection was stopped at exit.
+        torch = sys.modules.get("torch")
+        ended = ended_collection(session)
+        if ended is not None:
+            _, result = ended
+            self._observer.stop(session)
+        elif torch is not None and (found := collection_to_end(session)) is not None:
+            wait_for_devices(torch, found.options)
+            self._observer.stop(session)
+            result = end_collection(torch, found)
+        else:
+            return self._observer.stop(session)
+        try:
+            profile = session.stop_with_devices(result)
+        finally:
+            if torch is not None:
+                tell_end(torch)
+        if result is None:
+            _warn(_DEVICES_ARE_LOST)
+        return profile
+
+    def toggle(
+        self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
+    ) -> None:
+        """Pauses or resumes a recording."""
+        groups = set(activities)
+        self._observer.toggle(session, enabled, groups)
+        devices = groups - {ProfilerActivity.CPU}
+        if devices and collection_of(session) is not None:
+            torch = sys.modules["torch"]
+            native = torch.profiler.ProfilerActivity
+            names = {getattr(native, group.name) for group in devices}
+            torch._C._autograd._toggle_collection_dynamic(enabled, names)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=level_outside())

@@ -1,0 +1,224 @@
+"""One collection by Kineto, torch's own collector: preparing, starting, ending and losing it.
+
+A process has one Kineto, so only one of several simultaneous recordings can use it. `KinetoHost`
+has it record torch as a whole, `DeviceHost` only the devices.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import warnings
+import weakref
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+from mindprof import _core
+from mindprof._frameworks import torch_names
+from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.kineto_config import kineto_activities, kineto_config
+from mindprof._frameworks.kineto_results import check_results
+from mindprof._frameworks.torch_sessions import (
+    Collection,
+    claim_kineto,
+    collection_of,
+    give_kineto_back,
+    is_collected,
+    kineto_is_claimed,
+    running_collection,
+    tell_torch,
+)
+from mindprof._settings.activity import DEVICE_NAMES
+from mindprof._settings.options import SessionOptions
+
+_ENDED_BEFORE = (
+    "torch was recorded until the interpreter began to exit: its later events are missing."
+)
+
+# Threads with a collection of ours that was stopped on another thread: torch can stop the
+# collection of a single thread only there. A forked child ignores them, because Kineto does not
+# work in it.
+_left: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+os.register_at_fork(after_in_child=_left.clear)
+
+# Collections that were stopped at exit, for profilers that stop even later. The references are
+# strong, because weak ones do not work while modules are being torn down.
+_ended: dict[_core.Session, tuple[Collection, Any]] = {}
+
+
+def kineto_is_busy() -> bool:
+    """Returns whether Kineto is in use already, by us or by someone else."""
+    if kineto_is_claimed():
+        return True
+    torch = sys.modules["torch"]
+    _end_what_was_left(torch)
+    # torch answers for this thread only; the flag covers all threads.
+    is_told = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
+    return bool(is_told and not _core.is_profiling()) or torch_names.runs_own_profiler(torch)
+
+
+def prepare_collection(options: SessionOptions) -> bool:
+    """Prepares Kineto, which is slow the first time, and returns whether that worked.
+
+    If Kineto is in use, it does nothing, and a later start warns. Kineto is claimed meanwhile,
+    because preparing it may stop a collection of someone else.
+    """
+    if kineto_is_busy() or not claim_kineto(Collection(lambda: None, options, lambda: None)):
+        return False
+    try:
+        _prepare(options)
+    except RuntimeError:
+        return False
+    finally:
+        give_kineto_back()
+    return True
+
+
+def start_collection(session: _core.Session, options: SessionOptions, is_prepared: bool) -> bool:
+    """Starts Kineto for a session, and returns false if it is in use.
+
+    Args:
+        session: The session that gets the results.
+        options: The options of the collection.
+        is_prepared: Whether Kineto was prepared for these options.
+    """
+    own = Collection(weakref.ref(session), options, weakref.ref(threading.current_thread()))
+    if not claim_kineto(own):
+        return False
+    torch = sys.modules["torch"]
+    try:
+        if not is_prepared:
+            _prepare(options)
+        torch._C._autograd._enable_profiler(
+            kineto_config(torch, options), kineto_activities(torch, options)
+        )
+        # A profiler that is dropped while it records must not block Kineto forever.
+        weakref.finalize(session, _let_go, own).atexit = False
+    except BaseException as error:
+        is_refused = isinstance(error, RuntimeError)
+        # A signal handler may have raised after Kineto was started.
+        if not is_refused and torch_names.runs_own_profiler(torch):
+            with suppress(RuntimeError):
+                torch._C._autograd._disable_profiler()
+        give_kineto_back()
+        if not is_refused:
+            raise
+        return False
+    return True
+
+
+def ended_collection(session: _core.Session) -> tuple[Collection, Any] | None:
+    """Takes the collection of a session that ended at exit, and warns. `None` if none did."""
+    found = _ended.pop(session, None)
+    if found is not None:
+        warnings.warn(_ENDED_BEFORE, stacklevel=level_outside())
+    return found
+
+
+def end_collection(torch: ModuleType, own: Collection) -> Any:
+    """Stops and releases Kineto, and returns its results, or `None` if they are lost."""
+    result = _end(torch)
+    if result is None:
+        _leave(own)
+    return result
+
+
+def wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
+    """Synchronizes the devices, so that all launched work is recorded."""
+    for group in options.activities:
+        device = getattr(torch, DEVICE_NAMES.get(group, ""), None)
+        if device is not None and getattr(device, "is_initialized", lambda: True)():
+            device.synchronize()
+
+
+def tell_end(torch: ModuleType) -> None:
+    """Notifies torch of the end of recording, if neither we nor torch's profiler record."""
+    if not _core.is_profiling() and not torch_names.runs_own_profiler(torch):
+        tell_torch(torch, is_profiling=False)
+
+
+def collection_to_end(session: _core.Session) -> Collection | None:
+    """Returns the collection that runs for a session, or `None`, also if torch is unloaded."""
+    return collection_of(session) if "torch" in sys.modules else None
+
+
+def _leave(own: Collection) -> None:
+    """Remembers that a collection may still run on the thread that started it."""
+    began_on = own.thread()
+    if began_on is not None and began_on is not threading.current_thread():
+        _left.add(began_on)
+
+
+def _end_what_was_left(torch: ModuleType) -> None:
+    """Stops a collection of ours that still runs on this thread, and drops its results."""
+    thread = threading.current_thread()
+    if thread in _left:
+        _left.discard(thread)
+        if torch_names.runs_own_profiler(torch):
+            with suppress(RuntimeError):
+                torch._C._autograd._disable_profiler()
+
+
+def _prepare(options: SessionOptions) -> None:
+    torch: Any = sys.modules["torch"]
+    check_results(torch)
+    native = torch._C._autograd
+    wanted = kineto_config(torch, options), kineto_activities(torch, options)
+    try:
+        native._prepare_profiler(*wanted)
+    except RuntimeError:
+        # Before torch 2.15, a prepared collection that never started must be stopped first.
+        native._enable_profiler(*wanted)
+        native._disable_profiler()
+        native._prepare_profiler(*wanted)
+
+
+def _result(torch: ModuleType) -> Any:
+    """Stops Kineto, and returns its results, or `None` if someone else stopped it before."""
+    try:
+        result = torch._C._autograd._disable_profiler()
+    except RuntimeError:
+        return None
+    # The result of no collection has no start time.
+    return result if result.trace_start_ns() else None
+
+
+def _end(torch: ModuleType) -> Any:
+    """Stops and releases Kineto, and returns its results."""
+    result = _result(torch)
+    # If Kineto still runs on another thread, torch itself reports that from now on.
+    give_kineto_back()
+    return result
+
+
+@atexit.register
+def _end_at_exit() -> None:
+    """Stops a recording at exit, because torch crashes if it is unloaded while it records.
+
+    It is registered early and thus called late, after exit handlers of the program that may stop
+    its profilers.
+    """
+    own = running_collection()
+    torch = sys.modules.get("torch")
+    if own is None or torch is None:
+        return
+    with suppress(RuntimeError):
+        # A device that has failed raises again.
+        wait_for_devices(torch, own.options)
+    session, result = own.session(), _end(torch)
+    if session is not None:
+        _ended[session] = own, result
+
+
+def _let_go(own: Collection) -> None:
+    """Stops the collection of a session that was dropped, unless it has stopped already."""
+    if not is_collected(own):
+        return
+    torch = sys.modules["torch"]
+    with suppress(RuntimeError):
+        torch._C._autograd._disable_profiler()
+    give_kineto_back()
+    tell_end(torch)
