@@ -136,7 +136,7 @@ fn is_paused(number: u64) -> bool {
 }
 
 /// Returns the operating system's number of the calling thread.
-fn own_number() -> u64 {
+pub(crate) fn own_number() -> u64 {
     // SAFETY: the function has no preconditions.
     u64::try_from(unsafe { libc::gettid() }).unwrap_or(0)
 }

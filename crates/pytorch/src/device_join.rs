@@ -1,16 +1,15 @@
 //! Joins device events to the window that they were recorded beside.
 //!
 //! Kineto records the devices and the calls that launch their work, the observer records operators
-//! and ranges. A call has the handle of its thread, which tells the thread in the window, and then
-//! the ranges around the call follow from its time. This moves the calls to their threads and adds to
-//! each stream the ranges that users named, as torch does; operators find their kernels in the
-//! analysis.
+//! and ranges. Once a call is on the thread that made it (`device_callers`), the ranges around it
+//! follow from its time. This adds to each stream the ranges that users named, as torch does;
+//! operators find their kernels in the analysis.
 
-use mindprof_model::{
-    Category, DeviceKind, Event, Flags, Links, Nanos, Part, StringId, Thread, ThreadId,
-};
+use mindprof_model::{Category, DeviceKind, Event, Flags, Links, Nanos, Part, StringId, ThreadId};
 use mindprof_record::WindowEvents;
 use rustc_hash::FxHashMap;
+
+use crate::device_callers::move_calls;
 
 /// Moves runtime calls to the window's threads, and adds the device's side of the window's ranges:
 /// on each stream, a range covers the work that was launched directly in it.
@@ -43,94 +42,6 @@ pub fn join_devices(window: &WindowEvents, devices: &mut Part) {
         );
         devices.add_linked_event(event, Links::default());
     }
-}
-
-/// Moves the runtime calls of devices to the threads that the window knows them by.
-fn move_calls(window: &WindowEvents, devices: &mut Part) {
-    let lives = Lives::of(window);
-    let threads: Vec<_> = devices.threads().to_vec();
-    let is_host = |thread: &&Thread| thread.device == DeviceKind::Cpu;
-    let callers: FxHashMap<u64, Vec<Life>> = threads
-        .iter()
-        .filter(is_host)
-        .map(|thread| (thread.native, lives.with_handle(window, thread.native)))
-        .collect();
-    let found: Vec<ThreadId> = window
-        .part
-        .threads()
-        .iter()
-        .map(|thread| {
-            let name = devices
-                .strings
-                .intern(window.part.strings.text(thread.name));
-            devices.add_thread(Thread { name, ..*thread })
-        })
-        .collect();
-    let zero = devices.reference_unix_ns;
-    devices.move_events(|event| {
-        let thread = threads[event.thread.index()];
-        let lives = callers.get(&thread.native).filter(|_| is_host(&&thread))?;
-        let life = nearest(lives, zero + event.start.0)?;
-        Some(found[life.thread])
-    });
-}
-
-/// The time from the first event of a thread to its last, in nanoseconds since the Unix epoch.
-#[derive(Clone, Copy, Debug)]
-struct Life {
-    start: u64,
-    end: u64,
-    /// The index among the window's threads.
-    thread: usize,
-}
-
-/// The lives of the window's threads.
-struct Lives(Vec<Life>);
-
-impl Lives {
-    fn of(window: &WindowEvents) -> Self {
-        let part = &window.part;
-        let mut lives: Vec<Life> = (0..part.threads().len())
-            .map(|thread| Life {
-                start: u64::MAX,
-                end: 0,
-                thread,
-            })
-            .collect();
-        for event in part.events() {
-            let life = &mut lives[event.thread.index()];
-            life.start = life.start.min(part.reference_unix_ns + event.start.0);
-            life.end = life.end.max(part.reference_unix_ns + event.end().0);
-        }
-        lives.sort_unstable_by_key(|life| life.start);
-        Self(lives)
-    }
-
-    /// Returns the lives of the threads that a collector's number may mean, in the order of their
-    /// starts.
-    fn with_handle(&self, window: &WindowEvents, number: u64) -> Vec<Life> {
-        let is_meant = |life: &&Life| {
-            let handle = window.handles.get(life.thread);
-            handle.is_some_and(|handle| handle.is_meant_by(number))
-        };
-        self.0.iter().filter(is_meant).copied().collect()
-    }
-}
-
-/// Returns the life that is nearest to a time. Threads have a handle one after the other, so only
-/// two can be.
-///
-/// ```text
-/// handle 7    ──thread 3──      ───thread 5───
-/// call                      ^ thread 5
-/// ```
-fn nearest(lives: &[Life], time: u64) -> Option<&Life> {
-    let next = lives.partition_point(|life| life.start <= time);
-    let near = &lives[next.saturating_sub(1)..lives.len().min(next + 1)];
-    near.iter().min_by_key(|life| {
-        let after = life.start.saturating_sub(time);
-        after.max(time.saturating_sub(life.end))
-    })
 }
 
 /// A range that a user named, in nanoseconds since the Unix epoch.
@@ -242,7 +153,7 @@ fn extents(devices: &Part, launched_in: &FxHashMap<u32, usize>) -> Vec<(usize, E
 
 #[cfg(test)]
 mod tests {
-    use mindprof_model::StringTable;
+    use mindprof_model::{StringTable, Thread};
     use mindprof_record::ThreadHandle;
 
     use super::*;
@@ -364,48 +275,5 @@ mod tests {
             ("step".to_owned(), 13, 125, 130),
         ];
         assert_eq!(ranges_of_streams(&devices), expected);
-    }
-
-    // handle 40    thread 40 |100───200|       thread 41 |400───500|
-    // calls                     ^150      ^250     ^380              ^600
-    #[test]
-    fn a_call_is_of_the_thread_that_was_nearest_with_its_handle() {
-        use Category::{Operator, Runtime};
-        let mut window = window(
-            0,
-            &[
-                (Operator, "aten::mm", HOST, 100..200, 0),
-                (Operator, "aten::mm", OTHER, 400..500, 0),
-            ],
-        );
-        window.handles[1] = window.handles[0];
-        // As a collector reports it: 32 bits, taken for a signed number.
-        const NUMBER: (u64, DeviceKind) = (40, DeviceKind::Cpu);
-        let call = |time: u64| (Runtime, "cudaLaunchKernel", NUMBER, time..time + 1, 0);
-        let mut devices = part(0, &[150, 250, 380, 600].map(call));
-        join_devices(&window, &mut devices);
-        let callers = devices.events().iter();
-        let callers = callers.map(|event| devices.threads()[event.thread.index()].native);
-        assert_eq!(callers.collect::<Vec<_>>(), [40, 40, 41, 41]);
-        devices.check().unwrap();
-    }
-
-    #[test]
-    fn a_call_of_an_unknown_thread_stays() {
-        use Category::{Operator, Runtime};
-        let window = window(0, &[(Operator, "aten::mm", HOST, 100..200, 0)]);
-        let stranger = (99, DeviceKind::Cpu);
-        let mut devices = Part::new();
-        let thread = devices.add_thread(Thread {
-            process: 1,
-            native: stranger.0,
-            name: StringTable::EMPTY,
-            device: stranger.1,
-        });
-        let name = devices.strings.intern("cudaLaunchKernel");
-        let call = Event::new(Runtime, name, thread, Nanos(150), Nanos(2));
-        devices.add_linked_event(call, Links::new(0, 1));
-        join_devices(&window, &mut devices);
-        assert_eq!(devices.events()[0].thread, thread);
     }
 }

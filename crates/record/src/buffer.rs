@@ -255,18 +255,20 @@ fn native_id(index: u32) -> u64 {
 
 /// The C library's handle of a thread, by which CUPTI names threads. Unlike the system's id it is
 /// used again soon after the thread has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ThreadHandle(u64);
 
 impl ThreadHandle {
+    /// Returns the handle of the calling thread.
     #[cfg(unix)]
-    fn current() -> Self {
+    pub fn current() -> Self {
         // SAFETY: the function has no preconditions.
         Self(unsafe { libc::pthread_self() } as u64)
     }
 
+    /// Returns zero: there are no such handles here.
     #[cfg(not(unix))]
-    fn current() -> Self {
+    pub fn current() -> Self {
         Self(0)
     }
 

@@ -8,11 +8,14 @@ use std::sync::OnceLock;
 
 use mindprof_frames::read_words;
 use mindprof_model::InputsEncoder;
-use mindprof_pytorch::{Error, NativeEvents, NativeLayout, RawEvents, ResultInMemory};
+use mindprof_pytorch::{
+    Error, NativeEvents, NativeLayout, RawEvents, ResultInMemory, note_collecting_thread,
+};
 use pyo3::prelude::*;
 
 use super::accessors::{AccessorError, PythonEvents, whole};
 use crate::py_cache::accessor_names;
+use crate::sampled_stacks::own_number;
 
 static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
 
@@ -26,6 +29,7 @@ static LAYOUT: OnceLock<NativeLayout> = OnceLock::new();
 /// differ, only inputs are.
 #[pyfunction]
 pub(crate) fn check_torch_results(result: &Bound<'_, PyAny>) -> PyResult<()> {
+    note_collecting_thread(own_number());
     let python = PythonEvents::of(result)?;
     let place = place(result)?;
     let layout = NativeLayout::learn(&python, place)?;
