@@ -32,12 +32,15 @@ const BACKWARD_WRAPPER: &str = "autograd::engine::evaluate_function";
 const MODULE: &str = "nn.Module: ";
 
 /// The activity types whose category and device do not follow from a vendor's prefix.
-const ACTIVITIES: [(&str, Category, DeviceKind); 10] = [
+const ACTIVITIES: [(&str, Category, DeviceKind); 12] = [
     ("cpu_op", Category::Operator, DeviceKind::Cpu),
     ("user_annotation", Category::Annotation, DeviceKind::Cpu),
     ("python_function", Category::PythonFunction, DeviceKind::Cpu),
     ("cuda_runtime", Category::Runtime, DeviceKind::Cpu),
     ("cuda_driver", Category::Runtime, DeviceKind::Cpu),
+    // An NPU's queue of tasks: a thread adds one, and another thread launches it.
+    ("enqueue", Category::Runtime, DeviceKind::Cpu),
+    ("dequeue", Category::Runtime, DeviceKind::Cpu),
     ("kernel", Category::Kernel, DeviceKind::Cuda),
     ("gpu_memcpy", Category::Kernel, DeviceKind::Cuda),
     ("gpu_memset", Category::Kernel, DeviceKind::Cuda),

@@ -80,6 +80,30 @@ pub enum Error {
     /// The parts of the trace contradict each other.
     #[error("the trace is inconsistent: {0}")]
     Model(#[from] mindprof_model::Error),
+    /// The input is a database that cannot be read.
+    #[error("the database is damaged or cut off: {what}")]
+    DatabaseDamaged {
+        /// The words of the database library.
+        what: String,
+    },
+    /// Another program writes the database.
+    #[error("the database is locked: wait until the program that writes it has ended, or copy it")]
+    DatabaseLocked,
+    /// The database cannot be opened, such as one with a log beside it in a read-only folder.
+    #[error("the database cannot be opened: {what}")]
+    DatabaseUnopened {
+        /// The words of the database library.
+        what: String,
+    },
+    /// The input is a database, but not one of a profiler.
+    #[error(
+        "not a database of an Ascend profiler: expected the table TASK, PYTORCH_API or CANN_API, \
+         found {found}"
+    )]
+    NotAProfile {
+        /// The tables that it has.
+        found: String,
+    },
     /// Not even a trace without events fits into the requested size.
     #[error("a trace without events has {least} bytes, more than the allowed {max_bytes}")]
     TooLarge {

@@ -24,6 +24,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod ascend;
 mod chrome;
 mod error;
 mod event_list;

@@ -238,6 +238,11 @@ impl Repairs {
     pub(crate) fn add(&mut self, repair: Repair, count: u64) {
         self.counts[repair as usize] += count;
     }
+
+    /// Forgets the faults of one kind, if they turn out to be none.
+    pub(crate) const fn forget(&mut self, repair: Repair) {
+        self.counts[repair as usize] = 0;
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use self::ascend::Flows;
 use self::ends::Amended;
 use self::order::IsOrdered;
 use self::passthrough::{OF_MEMORY, PassthroughStore, UnclaimedArgs};
@@ -28,6 +29,7 @@ use crate::repairs::{Repair, Repairs};
 use crate::scan::Fragment;
 
 mod arguments;
+mod ascend;
 mod build;
 mod ends;
 mod facts;
@@ -75,6 +77,7 @@ pub(super) struct Collector {
     encoder: InputsEncoder,
     store: PassthroughStore,
     amended: Amended,
+    flows: Flows,
     /// Whether any time is finer than a microsecond.
     has_nanoseconds: bool,
     /// The number of times that memory was reserved for the rest of the file.
@@ -102,6 +105,7 @@ impl Collector {
             phase if is_moment(phase) => self.add_instant(event, texts, rest),
             b'M' => self.add_fact(event, texts, rest),
             b's' | b't' | b'f' if is_told_otherwise(event, texts) => {}
+            b's' | b'f' if self.add_ascend_flow(event, texts, rest) => {}
             phase if is_phase(phase) => self.keep_record(event, texts),
             _ => self.repairs.add(Repair::NotAnEvent, 1),
         }

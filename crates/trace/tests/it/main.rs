@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ascend;
 mod categories;
 #[expect(dead_code, reason = "tests of other crates use the rest")]
 mod corpus;

@@ -19,6 +19,7 @@ impl Collector {
             self.forget_argument(unfinished, ArgumentKey::Finished);
         }
         self.settle_amended();
+        self.settle_layers();
         self.python.finish(&mut self.events, &mut self.part.stacks);
         self.forget_idle_links();
         let zero = self.earliest();
@@ -28,10 +29,11 @@ impl Collector {
         if let Some((start, span)) = self.window {
             self.part.span = Nanos(start.wrapping_sub(zero) as u64 + span.0);
         }
-        let zero = self.order_events(zero);
+        let offset = self.order_events(zero);
         self.settle_tracks();
+        self.link_launches(zero, offset);
         self.settle_forward_threads();
-        let events = self.settle_events(zero);
+        let events = self.settle_events(offset);
         let bad_texts = self.vocabulary.bad_texts() + self.store.bad_texts();
         self.repairs.add(Repair::BadText, bad_texts);
         let unknown_categories = self.vocabulary.take_unknown();
@@ -84,7 +86,7 @@ impl Collector {
     }
 
     /// Calls `visit` with the thread of every event and record.
-    fn each_thread(&mut self, mut visit: impl FnMut(&mut ThreadId)) {
+    pub(super) fn each_thread(&mut self, mut visit: impl FnMut(&mut ThreadId)) {
         for event in &mut self.events {
             visit(&mut event.thread);
         }
@@ -97,6 +99,7 @@ impl Collector {
         for record in self.part.passthrough.unknown_events_mut() {
             visit(&mut record.thread);
         }
+        self.flows.each_thread(visit);
     }
 
     /// Returns the earliest time.

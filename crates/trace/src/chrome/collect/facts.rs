@@ -12,8 +12,8 @@ impl Collector {
     pub(super) fn add_fact(&mut self, event: &RawEvent<'_>, texts: &Texts, rest: &Rest) {
         let fact = inside_quotes(texts.text(event.name)).unwrap_or_default();
         let name = || text_of(texts.text(event.arguments.text(ArgumentKey::Name)));
-        let labels = || text_of(&argument(rest, "labels"));
-        let sort_index = || integer_of(&argument(rest, "sort_index"));
+        let labels = || text_of(&entry_of(&rest.arguments, "labels"));
+        let sort_index = || integer_of(&entry_of(&rest.arguments, "sort_index"));
         let strings = &mut self.part.strings;
         let (process, thread) = (event.process, event.thread);
         let is_understood = match fact {
@@ -50,10 +50,10 @@ fn text_of(raw: &[u8]) -> Option<String> {
     inside_quotes(raw).map(|inside| decode(inside).0.into_owned())
 }
 
-/// Returns the value of an argument in `rest`, or an empty text.
-fn argument(rest: &Rest, wanted: &str) -> Vec<u8> {
+/// Returns the value of an entry of [`Rest`], or an empty text.
+pub(super) fn entry_of(entries: &[u8], wanted: &str) -> Vec<u8> {
     let mut found = Vec::new();
-    let entries = [&rest.arguments[..], b"}"].concat();
+    let entries = [entries, b"}"].concat();
     // Entries that cannot be parsed count as absent.
     let _ = each_entry(&entries, |key, value| {
         if decode(key).0 == wanted {

@@ -8,6 +8,8 @@ use crate::chrome::integer::integer_of;
 use crate::chrome::track_facts::{FoundFacts, TrackFacts};
 use crate::scan::{decode, inside_quotes};
 
+mod ascend;
+
 /// The tracks so far, with the names and other facts that metadata events give them.
 #[derive(Default)]
 pub(super) struct Tracks {

@@ -1,0 +1,179 @@
+//! A database of a profile: opened for reading only, with the tables that it has.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+
+use crate::error::{Error, Result};
+
+/// The first bytes of every database.
+pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// A profile's database.
+///
+/// All of its tables are read in one transaction, so that a program that writes it meanwhile cannot
+/// make them disagree.
+pub(super) struct Database {
+    connection: Connection,
+}
+
+impl Database {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// If it is not a database, is damaged, or is locked by another program.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let opened = Self::open_as(path, "mode=ro");
+        match opened {
+            // A read-only folder has no room for the file that readers of a log share. Without a log
+            // there is nothing to share.
+            Err(Error::DatabaseUnopened { .. }) if !has_log(path) => {
+                Self::open_as(path, "mode=ro&immutable=1")
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_as(path: &Path, options: &str) -> Result<Self> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_URI
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let uri = format!("file:{}?{options}", escaped(path));
+        let connection = Connection::open_with_flags(uri, flags)?;
+        Self::begin(connection)
+    }
+
+    /// Takes a database of `bytes` bytes from memory.
+    ///
+    /// # Errors
+    /// If it is not a database, or is damaged.
+    pub(super) fn read(input: impl Read, bytes: usize) -> Result<Self> {
+        let mut connection = Connection::open_in_memory()?;
+        connection.deserialize_read_exact("main", input, bytes, true)?;
+        Self::begin(connection)
+    }
+
+    fn begin(connection: Connection) -> Result<Self> {
+        // A view or a trigger of a malicious file runs nothing but plain SQL.
+        connection.execute_batch("PRAGMA trusted_schema = OFF; BEGIN")?;
+        let database = Self { connection };
+        database.tables()?;
+        Ok(database)
+    }
+
+    /// Returns the names of all tables.
+    pub(super) fn tables(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let sql = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
+        self.each_row_of(sql, |row| {
+            names.push(text(row, 0)?.to_owned());
+            Ok(())
+        })?;
+        Ok(names)
+    }
+
+    /// Returns a number of rows that a table surely does not exceed, unless rows were deleted.
+    pub(super) fn most_rows(&self, table: &str) -> Result<usize> {
+        let mut rows = 0;
+        let sql = format!("SELECT max(rowid) FROM \"{table}\"");
+        self.each_row_of(&sql, |row| {
+            rows = integer(row, 0)?.unwrap_or(0);
+            Ok(())
+        })?;
+        Ok(usize::try_from(rows).unwrap_or(0))
+    }
+
+    /// Calls `each` with every row of a table that may be missing. A column that the table lacks is
+    /// `NULL`. Returns whether there is such a table.
+    pub(super) fn each_row(
+        &self,
+        table: &str,
+        columns: &[&str],
+        each: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let known = self.columns(table)?;
+        if known.is_empty() {
+            return Ok(false);
+        }
+        let is_known = |column: &&str| known.iter().any(|name| name.eq_ignore_ascii_case(column));
+        let columns: Vec<String> = columns
+            .iter()
+            .map(|column| match is_known(column) {
+                true => format!("\"{column}\""),
+                false => "NULL".to_owned(),
+            })
+            .collect();
+        let sql = format!("SELECT {} FROM \"{table}\"", columns.join(", "));
+        self.each_row_of(&sql, each)?;
+        Ok(true)
+    }
+
+    /// Returns the columns of a table. They are empty if there is none.
+    pub(super) fn columns(&self, table: &str) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let sql = format!("SELECT name FROM pragma_table_info('{table}')");
+        self.each_row_of(&sql, |row| {
+            names.push(text(row, 0)?.to_owned());
+            Ok(())
+        })?;
+        Ok(names)
+    }
+
+    fn each_row_of(&self, sql: &str, mut each: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            each(row)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the integer in a column. Some versions write integers as texts.
+pub(super) fn integer(row: &Row<'_>, column: usize) -> Result<Option<i64>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(value) => Some(value),
+        ValueRef::Real(value) => Some(value as i64),
+        ValueRef::Text(text) => std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.trim().parse().ok()),
+        ValueRef::Null | ValueRef::Blob(_) => None,
+    })
+}
+
+/// Returns the text in a column. It is empty if there is none.
+pub(super) fn text<'a>(row: &'a Row<'_>, column: usize) -> Result<&'a str> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Text(text) => std::str::from_utf8(text).unwrap_or_default(),
+        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Null | ValueRef::Blob(_) => "",
+    })
+}
+
+/// Returns whether a program left changes beside the database.
+fn has_log(path: &Path) -> bool {
+    ["-wal", "-journal"].iter().any(|suffix| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name).exists()
+    })
+}
+
+/// Returns a path as a part of a URI.
+fn escaped(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let text = path.to_string_lossy();
+    text.replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        let what = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::DatabaseLocked,
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly) => Self::DatabaseUnopened { what },
+            _ => Self::DatabaseDamaged { what },
+        }
+    }
+}
