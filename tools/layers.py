@@ -91,10 +91,12 @@ OWNED: dict[str, set[str]] = {
     "anyhow": {"mindprof-cli"},
     "indicatif": {"mindprof-cli"},
     "inferno": {"mindprof-report"},
+    "rusqlite": {"mindprof-trace"},
 }
 
 # Within these folders, these crates are not imported: readers of traces know no analysis.
 APART: dict[str, str] = {
+    "crates/trace/src/ascend": "mindprof_analyze",
     "crates/trace/src/scan": "mindprof_analyze",
     "crates/trace/src/chrome/collect": "mindprof_analyze",
     "crates/trace/src/chrome/read": "mindprof_analyze",

@@ -179,7 +179,7 @@ impl DeviceUse {
         });
         let (whole, in_steps, each_step) = sums.finish();
         Self {
-            device: format!("{}:{}", work.key.kind.name(), work.key.index),
+            device: format!("{}:{}", profile.device_name(work.key.kind), work.key.index),
             rank: work.rank,
             name: known.map(|known| known.name.clone()),
             card,

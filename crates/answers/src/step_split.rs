@@ -316,7 +316,7 @@ pub(crate) enum NameKind {
 }
 
 /// The beginnings of the names of collectives: kernels, and ranges and operators of the CPU.
-const COMMUNICATION: [&str; 11] = [
+const COMMUNICATION: [&str; 12] = [
     "ncclDevKernel",
     "ncclKernel",
     "nccl:",
@@ -325,6 +325,7 @@ const COMMUNICATION: [&str; 11] = [
     "ucc:",
     "xccl:",
     "hccl:",
+    "hcom_",
     "rccl",
     "c10d::",
     "_c10d_functional::",
@@ -343,7 +344,7 @@ impl NameKind {
         let begins = |with: &[&str]| with.iter().any(|prefix| name.starts_with(prefix));
         if begins(&COMMUNICATION) || name == "record_param_comms" {
             Self::Communication
-        } else if begins(&["Memcpy", "[CUDA memcpy", "dma_request"]) {
+        } else if begins(&["Memcpy", "[CUDA memcpy", "dma_request", "MEMCPY_"]) {
             Self::Copy
         } else if begins(&["Memset", "[CUDA memset"]) {
             Self::Memset

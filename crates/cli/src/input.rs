@@ -91,6 +91,9 @@ pub(crate) fn read_quietly(path: &Path, limits: ReadLimits) -> Result<Reading> {
 }
 
 fn warn(path: &Path, reading: &Reading) {
+    for source in &reading.sources {
+        tell(&format!("note: {}: {source}", path.display()));
+    }
     for (_, _, sentence) in reading.repairs.iter() {
         tell(&format!("warning: {}: {sentence}", path.display()));
     }

@@ -1,6 +1,6 @@
 //! Batches of events, whose ranges of ids and times are tracked as they are added.
 
-use crate::{Event, Nanos, Part, ThreadId};
+use crate::{Event, InputsId, Nanos, Part, ThreadId};
 
 /// Many events for a [`Part`]. It tracks the largest ids and the order of the events as they are
 /// added, so that checking a part needs no second pass over all of them.
@@ -55,6 +55,12 @@ impl EventBatch {
     pub(crate) fn map_threads(&mut self, map: impl Fn(ThreadId) -> ThreadId) {
         let events = std::mem::take(&mut self.events);
         *self = Self::settled(events, |event| event.thread = map(event.thread));
+    }
+
+    /// Sets the inputs of the event at `index`.
+    pub(crate) fn set_inputs(&mut self, index: usize, inputs: InputsId) {
+        self.events[index].inputs = inputs;
+        self.extremes.inputs = self.extremes.inputs.max(inputs.to_raw());
     }
 
     /// Adds an event.

@@ -119,6 +119,11 @@ impl Part {
         self.events.push(event);
     }
 
+    /// Sets the inputs of an event; `index` counts events in the order in which they were added.
+    pub fn set_inputs(&mut self, index: usize, inputs: InputsId) {
+        self.events.set_inputs(index, inputs);
+    }
+
     /// Adds a memory record, in any order.
     pub fn add_memory(&mut self, record: MemoryRecord) {
         self.memory.push(&record);

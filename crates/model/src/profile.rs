@@ -185,6 +185,20 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// Returns the name of a kind of device in this profile. A third-party backend has a name of its
+    /// own, such as `npu`, if the profile states it.
+    pub fn device_name(&self, kind: DeviceKind) -> &str {
+        let stated = self.metadata().get(Metadata::BACKEND);
+        let stated = stated.map_or("", |text| text.trim_matches('"'));
+        if kind == DeviceKind::PrivateUse1 && !stated.is_empty() {
+            stated
+        } else {
+            kind.name()
+        }
+    }
+}
+
 /// Facts about a profile as key-value pairs, in the order in which the keys were first set.
 ///
 /// Values are opaque texts here; the code that sets a key and the code that reads it agree on their
@@ -195,6 +209,9 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// The key of the name that a third-party backend gave its devices, a JSON string.
+    pub const BACKEND: &str = "privateuse1_backend";
+
     /// Sets `key`, replacing an earlier value.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
         let (key, value) = (key.into(), value.into());

@@ -86,7 +86,7 @@ impl TableFacts {
         Self {
             device: analysis
                 .accelerator()
-                .map(|kind| kind.name().to_uppercase()),
+                .map(|kind| analysis.profile().device_name(kind).to_uppercase()),
             memory: analysis.has_memory(),
             flops: analysis.counts_flops(),
             loss: *analysis.profile().loss(),

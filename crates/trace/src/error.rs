@@ -104,6 +104,32 @@ pub enum Error {
         /// The tables that it has.
         found: String,
     },
+    /// A CSV file of an Ascend profiler has sums, from which no profile can be made.
+    #[error(
+        "{file} has sums without times: read the folder that it is in, or trace_view.json"
+    )]
+    SumsWithoutTimes {
+        /// The usual name of the file.
+        file: &'static str,
+    },
+    /// A CSV file is damaged.
+    #[error("not a valid table: {what}")]
+    BadTable {
+        /// The words of the library.
+        what: String,
+    },
+    /// A folder has several databases, each of which is a profile.
+    #[error("several profiles in the folder, expected one: read one of {found}")]
+    SeveralProfiles {
+        /// Their names.
+        found: String,
+    },
+    /// A folder has no profile.
+    #[error(
+        "no profile in the folder, expected a database of an Ascend profiler, trace_view.json or \
+         kernel_details.csv"
+    )]
+    NoProfile,
     /// Not even a trace without events fits into the requested size.
     #[error("a trace without events has {least} bytes, more than the allowed {max_bytes}")]
     TooLarge {

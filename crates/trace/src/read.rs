@@ -4,20 +4,21 @@
 //! matter.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use mindprof_model::Profile;
 
+use crate::ascend::{DATABASE_MAGIC, read_database_file, read_folder};
 use crate::error::{Error, Result};
 use crate::files::FileError;
 use crate::read_options::ReadOptions;
 use crate::readers::reader_of;
-use crate::reading::Reading;
+use crate::reading::{PartReading, Reading};
 use crate::scan::Source;
 
 /// The number of bytes that readers see when they are asked whether they recognize an input.
-const HEAD_BYTES: usize = 64;
+const HEAD_BYTES: usize = 256;
 
 /// Reads a trace file, which may be compressed.
 ///
@@ -33,11 +34,33 @@ pub fn read_trace_file(path: &Path) -> Result<Profile> {
 /// If the file cannot be read or is not a trace. The error names the file.
 pub fn read_trace_file_with(path: &Path, options: &ReadOptions<'_>) -> Result<Reading> {
     let read = || {
-        let file = File::open(path)?;
-        let total = file.metadata()?.len();
-        read_from(file, total, options)
+        if path.is_dir() {
+            return read_folder(path, options, read_part_of_file)?.into_reading();
+        }
+        read_part_of_file(path, options)?.into_reading()
     };
     read().map_err(|error: Error| error.at(path))
+}
+
+/// Reads one file into a part.
+fn read_part_of_file(path: &Path, options: &ReadOptions<'_>) -> Result<PartReading> {
+    let mut file = File::open(path)?;
+    let total = file.metadata()?.len();
+    if begins_with(&mut file, DATABASE_MAGIC)? {
+        return read_database_file(path, options);
+    }
+    read_part(file, total, options)
+}
+
+/// Returns whether a file begins with these bytes, and goes back to its begin.
+fn begins_with(file: &mut File, magic: &[u8]) -> Result<bool> {
+    let mut head = Vec::with_capacity(magic.len());
+    if !file.metadata()?.is_file() {
+        return Ok(false);
+    }
+    file.by_ref().take(magic.len() as u64).read_to_end(&mut head)?;
+    file.rewind()?;
+    Ok(head == magic)
 }
 
 /// Reads a trace from a stream of unknown length, such as a pipe.
@@ -66,19 +89,23 @@ pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Readin
 
 /// Reads a trace from `input`, which has `total` bytes, or zero if the size is unknown.
 fn read_from(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<Reading> {
+    read_part(input, total, options)?.into_reading()
+}
+
+fn read_part(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<PartReading> {
     let mut source = Source::open(input, total, options)?;
     source.fill(HEAD_BYTES)?;
     // The bytes are offered as they are first, because a binary format may begin with a byte that
     // is white space in text.
     if let Some(reader) = reader_of(source.window()) {
-        return reader.read(source, options)?.into_reading();
+        return reader.read(source, options);
     }
     source.pass_mark()?;
     if source.peek()?.is_none() {
         return Err(Error::Empty);
     }
     match reader_of(source.window()) {
-        Some(reader) => reader.read(source, options)?.into_reading(),
+        Some(reader) => reader.read(source, options),
         None => Err(unreadable(&source)),
     }
 }

@@ -1,8 +1,9 @@
 //! The table of readers: which input formats there are, and which one an input is in.
 //!
 //! A new input format is a module in the folder `readers` that implements [`Reader`], and one more
-//! entry in [`READERS`]; the reader of Chrome traces is in `chrome`.
+//! entry in [`READERS`]; the reader of Chrome traces is in `chrome`, those of NPU profiles in `ascend`.
 
+use crate::ascend::{DatabaseReader, TableReader};
 use crate::chrome::ChromeReader;
 use crate::error::Result;
 use crate::read_options::ReadOptions;
@@ -27,7 +28,7 @@ pub(crate) trait Reader: Sync {
 }
 
 /// Every reader. The first one that recognizes an input reads it.
-static READERS: &[&dyn Reader] = &[&ChromeReader];
+static READERS: &[&dyn Reader] = &[&ChromeReader, &DatabaseReader, &TableReader];
 
 /// Returns the reader for an input that begins with `head`.
 pub(crate) fn reader_of(head: &[u8]) -> Option<&'static dyn Reader> {
@@ -46,7 +47,7 @@ mod tests {
         for head in [&b"{\"traceEvents\""[..], b"[", b"[{"] {
             assert!(reader_of(head).is_some());
         }
-        for head in [&b"SQLite format 3\0"[..], b"PK\x03\x04", b"\x80\x04", b"12"] {
+        for head in [&b"SQLite format 2\0"[..], b"PK\x03\x04", b"\x80\x04", b"12"] {
             assert!(reader_of(head).is_none());
         }
     }

@@ -23,6 +23,8 @@ pub struct Reading {
     /// Categories that are not understood, each with its number of events. Their events count as
     /// CPU events.
     pub unknown_categories: Vec<(String, u64)>,
+    /// Which files of a folder were read, each with what was taken from it. Empty for a single file.
+    pub sources: Vec<String>,
 }
 
 /// The result of a reader: a [`Part`] with the same counts as a [`Reading`].
@@ -36,6 +38,7 @@ pub(crate) struct PartReading {
     pub(crate) set_aside: PhaseCounts,
     pub(crate) left_out: PhaseCounts,
     pub(crate) unknown_categories: Vec<(String, u64)>,
+    pub(crate) sources: Vec<String>,
 }
 
 impl PartReading {
@@ -54,6 +57,7 @@ impl PartReading {
             set_aside: self.set_aside,
             left_out: self.left_out,
             unknown_categories: self.unknown_categories,
+            sources: self.sources,
         })
     }
 }

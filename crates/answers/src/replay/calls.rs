@@ -6,7 +6,7 @@ use super::device_tasks::CLOCK_ERROR;
 
 /// The calls that wait for device work, by the beginnings of their names. Taking and freeing memory
 /// waits as well.
-const BLOCKING: [&str; 14] = [
+const BLOCKING: [&str; 17] = [
     "cudaDeviceSynchronize",
     "cudaStreamSynchronize",
     "cudaEventSynchronize",
@@ -21,6 +21,9 @@ const BLOCKING: [&str; 14] = [
     "hipEventSynchronize",
     "hipFree",
     "hipMalloc",
+    "AscendCL@aclrtSynchronize",
+    "AscendCL@aclrtFree",
+    "AscendCL@aclrtMalloc",
 ];
 
 /// Returns whether a call of a device's runtime copies memory.
@@ -97,5 +100,21 @@ impl CallWait {
         } else {
             Self::Nothing
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_of_an_npus_runtime_wait_copy_and_allocate() {
+        for name in ["AscendCL@aclrtSynchronizeStream", "AscendCL@aclrtSynchronizeDevice"] {
+            assert!(is_blocking_call(name) && waits_for_all(name), "{name}");
+        }
+        assert!(is_copy_call("AscendCL@aclrtMemcpy"));
+        assert!(is_allocation_call("AscendCL@aclrtMalloc"));
+        assert!(!waits_for_all("AscendCL@aclrtMalloc"));
+        assert!(!is_blocking_call("AscendCL@aclnnMm"));
     }
 }

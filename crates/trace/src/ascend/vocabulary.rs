@@ -67,6 +67,16 @@ pub(crate) fn is_wait(task_type: &str) -> bool {
     WAITS.contains(&upper.as_str()) || WAITS.contains(&bare)
 }
 
+/// Returns the name of a collective without the numbers of its group and call:
+/// `hcom_allReduce__428_0_1` is one of `hcom_allReduce_`.
+pub(crate) fn collective_name(name: &str) -> &str {
+    let is_number = |rest: &str| rest.starts_with(|first: char| first.is_ascii_digit());
+    match name.find("__") {
+        Some(end) if name.starts_with("hcom_") && is_number(&name[end + 2..]) => &name[..=end],
+        _ => name,
+    }
+}
+
 /// Returns whether a range that `torch_npu` records as an operator is one that torch records as a
 /// user's range.
 pub(crate) fn is_user_range(name: &str) -> bool {
@@ -122,6 +132,14 @@ mod tests {
         assert_eq!(process_of(composed, &[12, 437_675]), Some(437_675));
         assert_eq!(process_of(7, &[12]), Some(12));
         assert_eq!(process_of(7, &[12, 13]), None);
+    }
+
+    #[test]
+    fn collectives_lose_their_numbers() {
+        assert_eq!(collective_name("hcom_allReduce__428_0_1"), "hcom_allReduce_");
+        for name in ["hcom_allReduce_", "hcom_send__x", "aclnnMm__1", "MatMulV2"] {
+            assert_eq!(collective_name(name), name);
+        }
     }
 
     #[test]

@@ -43,6 +43,7 @@ mod times;
 mod tracks;
 mod vocabulary;
 
+pub(crate) use self::order::{apply as reorder, find as find_order};
 pub(crate) use self::passthrough::each_entry;
 
 /// The part so far.

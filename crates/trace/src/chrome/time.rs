@@ -61,6 +61,11 @@ impl Stated {
     }
 }
 
+/// Parses decimal microseconds into nanoseconds, rounded to the nearest one.
+pub(crate) fn nanoseconds_of(text: &str) -> Option<i64> {
+    parse_microseconds(text)
+}
+
 /// Does the same as [`parse_microseconds`] for the usual form: digits, with at most three decimals.
 fn parse_plain(raw: &[u8]) -> Option<i64> {
     const MOST_DIGITS: usize = 15;

@@ -1,6 +1,7 @@
 //! A one-pass JSON scanner that works in windows and builds no tree. The readers of this crate are
 //! made of it.
 
+mod bytes;
 mod cursor;
 mod digits;
 mod fragments;
@@ -11,6 +12,7 @@ mod text;
 mod value_end;
 mod zstd;
 
+pub(crate) use bytes::unwrapped;
 pub(crate) use cursor::{Cursor, Scan, Stop};
 pub(crate) use digits::decimal;
 pub(crate) use fragments::{Fragment, Fragments, text_hash};

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod ascend;
+mod ascend_database;
+mod ascend_tables;
 mod categories;
 #[expect(dead_code, reason = "tests of other crates use the rest")]
 mod corpus;

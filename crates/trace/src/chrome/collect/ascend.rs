@@ -3,12 +3,13 @@
 //! Their device work has no category, and the names of processes that tell it from CPU work may
 //! come last. So events are collected like those of any trace, and settled here when all are known.
 
-use mindprof_model::{Category, DeviceKind, Event, Flags, ScopeKind};
+use mindprof_model::{Category, DeviceKind, Event, Flags, Metadata, ScopeKind, StringId};
+use rustc_hash::FxHashMap;
 
 use self::flows::{FlowKind, FlowSide};
 use super::Collector;
 use super::facts::entry_of;
-use crate::ascend::{Layer, is_user_range, is_wait};
+use crate::ascend::{Layer, collective_name, is_user_range, is_wait};
 use crate::chrome::event::{RawEvent, Rest, Texts};
 use crate::chrome::integer::integer_of;
 use crate::repairs::Repair;
@@ -58,16 +59,36 @@ impl Collector {
         };
         let strings = &self.part.strings;
         let names: Vec<NameClass> = strings.iter().map(NameClass::of).collect();
+        let bare = self.collective_names();
         for event in &mut self.events {
             let class = names[event.name.index()];
-            settle_event(event, layers[event.thread.index()], class);
+            let layer = layers[event.thread.index()];
+            settle_event(event, layer, class);
+            if layer == Layer::Collectives {
+                event.name = *bare.get(&event.name).unwrap_or(&event.name);
+            }
         }
         let moved = self.tracks.settle_layers(&layers, &mut self.part.strings);
         self.each_thread(|thread| *thread = moved[thread.index()]);
         self.has_device_events = true;
+        self.part.metadata.set(Metadata::BACKEND, "\"npu\"");
         self.device = self.device.or(Some(DeviceKind::PrivateUse1));
         // The format has times in quotes, because numbers would lose nanoseconds.
         self.repairs.forget(Repair::StringTimestamp);
+    }
+
+    /// Returns the names of collectives without their numbers, by full name.
+    fn collective_names(&mut self) -> FxHashMap<StringId, StringId> {
+        let strings = &self.part.strings;
+        let bare = (0..).map(StringId::from_raw).zip(strings.iter());
+        let bare = bare.filter(|(_, name)| collective_name(name) != *name);
+        let bare: Vec<(StringId, String)> = bare
+            .map(|(id, name)| (id, collective_name(name).to_owned()))
+            .collect();
+        let strings = &mut self.part.strings;
+        bare.into_iter()
+            .map(|(id, name)| (id, strings.intern(&name)))
+            .collect()
     }
 }
 

@@ -47,6 +47,7 @@ impl Collector {
             set_aside: self.set_aside,
             left_out: self.left_out,
             unknown_categories,
+            sources: Vec::new(),
         }
     }
 

@@ -48,7 +48,7 @@ fn key(event: &Event) -> (Nanos, Reverse<Nanos>) {
 }
 
 /// Returns the permutation that sorts the events. Those with equal keys keep the order of the file.
-pub(super) fn find(events: &[Event]) -> Vec<u32> {
+pub(crate) fn find(events: &[Event]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..events.len() as u32).collect();
     // A trace consists of sorted runs, which this sort detects and merges.
     order.sort_by_key(|&index| key(&events[index as usize]));
@@ -57,7 +57,7 @@ pub(super) fn find(events: &[Event]) -> Vec<u32> {
 
 /// Permutes events and their passthrough data in place: position `i` receives the element at
 /// `order[i]`.
-pub(super) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut PassthroughArgs) {
+pub(crate) fn apply(mut order: Vec<u32>, events: &mut [Event], passthrough: &mut PassthroughArgs) {
     for kind in [
         PassthroughKind::Category,
         PassthroughKind::Fields,

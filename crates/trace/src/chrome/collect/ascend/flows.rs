@@ -2,7 +2,7 @@
 
 use mindprof_model::ThreadId;
 
-/// What a flow leads from and to.
+/// The kinds of flows, by the events at their two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::chrome::collect) enum FlowKind {
     /// From an operator to a kernel.

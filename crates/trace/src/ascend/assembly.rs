@@ -1,0 +1,180 @@
+//! Puts the rows of a profile's tables together: events with threads, in the order of a profile.
+//!
+//! The readers of databases and of CSV files add rows table by table, and `into_reading` sorts them.
+
+use mindprof_model::{
+    Category, DeviceKind, Event, EventBatch, InputsEncoder, InputsId, LinkColumns, LossCause,
+    Metadata, Nanos, Part, PassthroughKind, StringId, Thread, ThreadId, ThreadNumbers,
+};
+use rustc_hash::FxHashMap;
+
+use super::shapes::encode_inputs;
+use crate::chrome::{find_order, reorder};
+use crate::phase_counts::PhaseCounts;
+use crate::reading::PartReading;
+use crate::repairs::{Repair, Repairs};
+
+/// The latest time that is accepted, half the range as in traces.
+const LATEST_NS: i64 = i64::MAX / 2;
+
+/// The events so far. Their starts are nanoseconds since the Unix epoch until all are known.
+#[derive(Default)]
+pub(super) struct Assembly {
+    pub(super) part: Part,
+    pub(super) events: Vec<Event>,
+    /// By event, the id that ties it to others, or zero.
+    pub(super) connections: Vec<u32>,
+    pub(super) links: LinkColumns,
+    pub(super) repairs: Repairs,
+    threads: FxHashMap<(DeviceKind, u64, u64), ThreadId>,
+    groups: FxHashMap<(u64, StringId), ThreadId>,
+    inputs: FxHashMap<(StringId, StringId), InputsId>,
+    encoder: InputsEncoder,
+}
+
+/// One row that becomes an event. Times are nanoseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row {
+    pub(super) category: Category,
+    pub(super) name: StringId,
+    pub(super) thread: ThreadId,
+    pub(super) start_ns: Option<i64>,
+    pub(super) end_ns: Option<i64>,
+    /// The id that ties the event to others, or zero.
+    pub(super) connection: u32,
+}
+
+impl Assembly {
+    /// Reserves room for so many events.
+    pub(super) fn reserve(&mut self, events: usize) {
+        // If the reservation fails, the rows grow as they come.
+        let _ = self.events.try_reserve_exact(events);
+        let _ = self.connections.try_reserve_exact(events);
+    }
+
+    /// Adds an event and returns it, or counts it as lost if it has no time.
+    pub(super) fn add(&mut self, row: Row) -> Option<&mut Event> {
+        let is_time = |time: &i64| (0..=LATEST_NS).contains(time);
+        let (Some(start), Some(end)) = (
+            row.start_ns.filter(is_time),
+            row.end_ns.filter(|end| *end <= LATEST_NS),
+        ) else {
+            self.repairs.add(Repair::NoTime, 1);
+            self.part.add_loss(LossCause::Damaged, 1);
+            return None;
+        };
+        if end < start {
+            self.repairs.add(Repair::NegativeDuration, 1);
+        }
+        let duration = Nanos(end.saturating_sub(start).max(0) as u64);
+        let start = Nanos(start as u64);
+        let event = Event::new(row.category, row.name, row.thread, start, duration);
+        self.events.push(event);
+        self.connections.push(row.connection);
+        self.events.last_mut()
+    }
+
+    /// Returns a thread of the program, or a stream of a device.
+    pub(super) fn thread(&mut self, device: DeviceKind, process: u64, native: u64) -> ThreadId {
+        let part = &mut self.part;
+        let add = || {
+            let kind = if device == DeviceKind::Cpu { "Thread" } else { "Stream" };
+            let name = part.strings.intern(&format!("{kind} {native}"));
+            part.add_thread(Thread {
+                process,
+                native,
+                name,
+                device,
+            })
+        };
+        *self.threads.entry((device, process, native)).or_insert_with(add)
+    }
+
+    /// Returns the track of a group of ranks, which runs collectives on streams of its own.
+    pub(super) fn group(&mut self, device: u64, group: StringId) -> ThreadId {
+        // Streams have small numbers.
+        const FIRST_GROUP: u64 = 1 << 32;
+        let native = FIRST_GROUP + self.groups.len() as u64;
+        let part = &mut self.part;
+        let add = || {
+            part.add_thread(Thread {
+                process: device,
+                native,
+                name: group,
+                device: DeviceKind::PrivateUse1,
+            })
+        };
+        *self.groups.entry((device, group)).or_insert_with(add)
+    }
+
+    /// Returns the list of inputs with these shapes and types. Each pair is parsed once.
+    pub(super) fn inputs(&mut self, shapes: StringId, dtypes: StringId) -> InputsId {
+        let (part, encoder) = (&mut self.part, &mut self.encoder);
+        let parse = || {
+            let [shapes, dtypes] = [shapes, dtypes].map(|id| part.strings.text(id));
+            match encode_inputs(encoder, shapes, dtypes) {
+                true => part.inputs.intern(encoder.words()),
+                false => InputsId::NONE,
+            }
+        };
+        *self.inputs.entry((shapes, dtypes)).or_insert_with(parse)
+    }
+
+    /// Keeps arguments of the last event as entries of a JSON object.
+    pub(super) fn keep_arguments(&mut self, entries: &str) {
+        let index = self.events.len().saturating_sub(1);
+        if let Some(text) = self.part.passthrough.texts.add(entries) {
+            (self.part.passthrough).set(PassthroughKind::Arguments, index, text);
+        }
+    }
+
+    /// Sorts the events into the order of a profile, in place.
+    pub(super) fn sort(&mut self) {
+        let key = |event: &Event| (event.start, std::cmp::Reverse(event.end()));
+        if self.events.is_sorted_by_key(key) {
+            return;
+        }
+        let order = find_order(&self.events);
+        let connections = order.iter().map(|&index| self.connections[index as usize]);
+        self.connections = connections.collect();
+        self.links = self.links.reordered(&order);
+        reorder(order, &mut self.events, &mut self.part.passthrough);
+    }
+
+    /// Builds the part. Time zero is the start of the first event.
+    pub(super) fn into_reading(mut self, metadata: &[(&str, String)]) -> PartReading {
+        self.settle_forward_threads();
+        let zero = self.events.iter().map(|event| event.start).min();
+        let zero = zero.unwrap_or_default();
+        self.part.reference_unix_ns = zero.0;
+        let facts: &mut Metadata = &mut self.part.metadata;
+        facts.set(Metadata::BACKEND, "\"npu\"");
+        for (key, value) in metadata {
+            facts.set(*key, value.as_str());
+        }
+        self.connections = Vec::new();
+        let events = EventBatch::settled(self.events, |event| {
+            event.start = Nanos(event.start.0 - zero.0);
+        });
+        self.part.add_linked_events(events, self.links);
+        PartReading {
+            part: self.part,
+            repairs: self.repairs,
+            set_aside: PhaseCounts::default(),
+            left_out: PhaseCounts::default(),
+            unknown_categories: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+
+    /// Resolves forward threads, which the files give by number.
+    fn settle_forward_threads(&mut self) {
+        let threads = self.part.threads().iter();
+        let are_of_cpu: Vec<bool> = threads
+            .map(|thread| thread.device == DeviceKind::Cpu)
+            .collect();
+        let numbers = ThreadNumbers::build(&are_of_cpu, &self.events);
+        let thread = |number: ThreadId| numbers.forward_thread(number.to_raw().saturating_add(1));
+        self.links.map_forward_threads(|forward| forward.map(thread));
+    }
+}

@@ -1,0 +1,154 @@
+//! The device's side: the tasks of its streams, and the collectives of HCCL.
+
+use mindprof_model::{Category, DeviceKind, InputsId, StringId, ThreadId};
+use rustc_hash::FxHashMap;
+
+use super::DatabaseReading;
+use super::connection::integer;
+use super::kernels::Kernels;
+use super::program::connection_of;
+use crate::ascend::assembly::Row;
+use crate::ascend::id_map::IdMap;
+use crate::ascend::{collective_name, is_wait};
+use crate::error::Result;
+
+const TASK_COLUMNS: [&str; 9] = [
+    "startNs",
+    "endNs",
+    "deviceId",
+    "streamId",
+    "connectionId",
+    "globalTaskId",
+    "taskType",
+    "taskId",
+    "modelId",
+];
+const COLLECTIVE_COLUMNS: [&str; 9] = [
+    "startNs",
+    "endNs",
+    "deviceId",
+    "connectionId",
+    "opName",
+    "groupName",
+    "algType",
+    "count",
+    "dataType",
+];
+
+impl DatabaseReading<'_> {
+    /// Reads everything that devices did.
+    pub(super) fn read_device(&mut self) -> Result<()> {
+        let kernels = self.read_kernels()?;
+        let parts = self.read_collective_parts()?;
+        self.read_tasks(&kernels, &parts)?;
+        self.read_collectives()
+    }
+
+    /// Reads the ids of the tasks that collectives consist of, which are no work of their own.
+    fn read_collective_parts(&mut self) -> Result<IdMap> {
+        let mut parts = IdMap::default();
+        let columns = ["globalTaskId"];
+        self.database
+            .each_row("COMMUNICATION_TASK_INFO", &columns, |row| {
+                if let Some(task) = integer(row, 0)? {
+                    parts.insert(task as u64, 0);
+                }
+                Ok(())
+            })?;
+        Ok(parts)
+    }
+
+    fn read_tasks(&mut self, kernels: &Kernels, parts: &IdMap) -> Result<()> {
+        let database = self.database;
+        let mut waits: FxHashMap<StringId, bool> = FxHashMap::default();
+        let mut last: Option<((i64, i64), ThreadId)> = None;
+        database.each_row("TASK", &TASK_COLUMNS, |row| {
+            let task = integer(row, 5)?.unwrap_or(-1) as u64;
+            if !parts.is_empty() && parts.get(task).is_some() {
+                return Ok(());
+            }
+            let place = (integer(row, 2)?.unwrap_or(0), integer(row, 3)?.unwrap_or(0));
+            let thread = match last {
+                Some((known, thread)) if known == place => thread,
+                _ => (self.assembly).thread(
+                    DeviceKind::PrivateUse1,
+                    place.0 as u64,
+                    place.1 as u64,
+                ),
+            };
+            last = Some((place, thread));
+            let kind = kernels.of_task.get(task);
+            let kind = kind.map(|kind| &kernels.kinds[kind as usize]);
+            let (name, category) = match kind {
+                Some(kind) => (kind.name, Category::Kernel),
+                None => {
+                    let strings = &mut self.assembly.part.strings;
+                    let name = self.names.string(row, 6, strings)?;
+                    let is_wait = *waits
+                        .entry(name)
+                        .or_insert_with(|| is_wait(strings.text(name)));
+                    let category = if is_wait { Category::Other } else { Category::Kernel };
+                    (name, category)
+                }
+            };
+            let added = self.assembly.add(Row {
+                category,
+                name,
+                thread,
+                start_ns: integer(row, 0)?,
+                end_ns: integer(row, 1)?,
+                connection: connection_of(integer(row, 4)?),
+            });
+            let Some(event) = added else {
+                return Ok(());
+            };
+            event.inputs = kind.map_or(InputsId::NONE, |kind| kind.inputs);
+            if self.keeps_arguments {
+                let kept = kind.map_or("", |kind| kind.arguments.as_str());
+                let (id, model) = (integer(row, 7)?, integer(row, 8)?);
+                let [id, model] = [id, model].map(|number| number.unwrap_or(-1));
+                let entries = format!("{kept}\"Task Id\":{id},\"Model Id\":{model}");
+                self.assembly.keep_arguments(&entries);
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn read_collectives(&mut self) -> Result<()> {
+        let database = self.database;
+        database.each_row("COMMUNICATION_OP", &COLLECTIVE_COLUMNS, |row| {
+            let strings = &mut self.assembly.part.strings;
+            let full = self.names.string(row, 4, strings)?;
+            let bare = collective_name(strings.text(full)).to_owned();
+            let name = strings.intern(&bare);
+            let group = self.names.string(row, 5, strings)?;
+            let algorithm = self.names.string(row, 6, strings)?;
+            let device = integer(row, 2)?.unwrap_or(0) as u64;
+            let thread = self.assembly.group(device, group);
+            let added = self.assembly.add(Row {
+                category: Category::Kernel,
+                name,
+                thread,
+                start_ns: integer(row, 0)?,
+                end_ns: integer(row, 1)?,
+                connection: connection_of(integer(row, 3)?),
+            });
+            if added.is_none() || !self.keeps_arguments {
+                return Ok(());
+            }
+            let strings = &self.assembly.part.strings;
+            let text = |string| serde_json::Value::from(strings.text(string));
+            let count = integer(row, 7)?.unwrap_or(-1);
+            let entries = format!(
+                "\"name\":{},\"group\":{},\"algorithm\":{},\"count\":{count}",
+                text(full),
+                text(group),
+                text(algorithm)
+            );
+            self.assembly.keep_arguments(&entries);
+            Ok(())
+        })?;
+        Ok(())
+    }
+}

@@ -1,0 +1,144 @@
+//! A whole folder of an Ascend profiler, `*_ascend_pt`: the best file for each thing.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use mindprof_model::{Category, DeviceKind, Nanos, Part};
+use rustc_hash::FxHashMap;
+
+use super::database::read_database_file;
+use super::shapes::encode_inputs;
+use super::tables::{each_kernel, read_memory_record, read_step_times};
+use crate::error::{Error, Result};
+use crate::files::FileError;
+use crate::read_options::ReadOptions;
+use crate::reading::PartReading;
+
+/// The folder with the results, within that of a recording.
+const RESULTS: &str = "ASCEND_PROFILER_OUTPUT";
+/// The beginnings of the names of databases, the best one first.
+const DATABASES: [&str; 3] = ["ascend_pytorch_profiler", "ascend_mindspore_profiler", "msmonitor_"];
+/// Files with events, the best one first, for folders without a database.
+const EVENT_FILES: [&str; 3] = ["trace_view.json", "trace_view.json.gz", "kernel_details.csv"];
+
+/// Reads a folder. The result names the files and what was taken from each.
+///
+/// # Errors
+/// If the folder has no file with events, several databases, or a file that cannot be read.
+pub(crate) fn read_folder(
+    path: &Path,
+    options: &ReadOptions<'_>,
+    read_file: impl Fn(&Path, &ReadOptions<'_>) -> Result<PartReading>,
+) -> Result<PartReading> {
+    let inner = path.join(RESULTS);
+    let folder = if inner.is_dir() { inner } else { path.to_path_buf() };
+    let main = find_main(&folder)?;
+    let name = name_of(&main);
+    let is_database = main.extension().is_some_and(|extension| extension == "db");
+    let read = if is_database {
+        read_database_file(&main, options)
+    } else {
+        read_file(&main, options)
+    };
+    let mut reading = read.map_err(|error| error.at(&main))?;
+    reading.sources.push(format!("events from {name}"));
+    let kernels = folder.join("kernel_details.csv");
+    if name.starts_with("trace_view") && kernels.is_file() {
+        let (found, all) = add_shapes(&mut reading.part, &kernels)?;
+        let said = format!("shapes of {found} of {all} kernels from kernel_details.csv");
+        reading.sources.push(said);
+    }
+    let memory = folder.join("memory_record.csv");
+    if memory.is_file() {
+        add_memory(&mut reading.part, &memory)?;
+        reading.sources.push("memory from memory_record.csv".into());
+    }
+    let steps = folder.join("step_trace_time.csv");
+    if steps.is_file() {
+        let rows = File::open(&steps).map_err(Error::from);
+        let rows = rows.and_then(read_step_times).map_err(|error| error.at(&steps))?;
+        reading.part.metadata.set("step_trace_time", rows);
+        (reading.sources).push("sums of steps from step_trace_time.csv, as metadata".into());
+    }
+    Ok(reading)
+}
+
+/// Finds the file with the events.
+fn find_main(folder: &Path) -> Result<PathBuf> {
+    let mut databases = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = name_of(&path);
+        if name.ends_with(".db") && DATABASES.iter().any(|begin| name.starts_with(begin)) {
+            databases.push(path);
+        }
+    }
+    databases.sort();
+    if let [only] = databases.as_slice() {
+        return Ok(only.clone());
+    }
+    if databases.len() > 1 {
+        let names: Vec<String> = databases.iter().map(|path| name_of(path)).collect();
+        return Err(Error::SeveralProfiles { found: names.join(", ") });
+    }
+    let files = EVENT_FILES.iter().map(|name| folder.join(name));
+    let mut files = files.filter(|path| path.is_file());
+    files.next().ok_or_else(|| match folder.ends_with(RESULTS) {
+        true => Error::NoProfile,
+        false => io::Error::from(io::ErrorKind::IsADirectory).into(),
+    })
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Adds the shapes of kernels to those that a trace has without. Kernels are the same if they begin
+/// in the same nanosecond on the same stream. Returns how many have shapes, of how many.
+fn add_shapes(part: &mut Part, path: &Path) -> Result<(usize, usize)> {
+    let mut kernels: FxHashMap<(u64, u64), usize> = FxHashMap::default();
+    for (index, event) in part.events().iter().enumerate() {
+        let thread = part.threads()[event.thread.index()];
+        if event.category == Category::Kernel && thread.device == DeviceKind::PrivateUse1 {
+            let start = part.reference_unix_ns + event.start.0;
+            kernels.insert((start, thread.native), index);
+        }
+    }
+    let all = kernels.len();
+    let mut encoder = mindprof_model::InputsEncoder::default();
+    let mut found = 0;
+    let file = File::open(path).map_err(Error::from);
+    let read = file.and_then(|file| {
+        each_kernel(file, false, |kernel| {
+            let start = kernel.start_ns.and_then(|start| u64::try_from(start).ok());
+            let Some(place) = start.zip(kernel.stream) else {
+                return Ok(());
+            };
+            let Some(index) = kernels.remove(&place) else {
+                return Ok(());
+            };
+            if encode_inputs(&mut encoder, kernel.shapes, kernel.dtypes) {
+                let inputs = part.inputs.intern(encoder.words());
+                part.set_inputs(index, inputs);
+                found += 1;
+            }
+            Ok(())
+        })
+    });
+    read.map_err(|error| error.at(path))?;
+    Ok((found, all))
+}
+
+fn add_memory(part: &mut Part, path: &Path) -> Result<()> {
+    let file = File::open(path).map_err(Error::from);
+    let records = file.and_then(read_memory_record).map_err(|error| error.at(path))?;
+    let zero = part.reference_unix_ns;
+    for (_, mut record) in records {
+        // The curve may begin before the first event, where the profile has no time.
+        record.time = Nanos(record.time.0.saturating_sub(zero));
+        part.add_memory(record);
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! CSV files and folders of Ascend profilers.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use mindprof_model::{Category, DType, DeviceKind, Input};
+use mindprof_trace::{ReadOptions, Reading, read_trace_file, read_trace_file_with};
+
+use crate::ascend::{of_category, sample};
+
+fn read_with_sources(path: &Path) -> Reading {
+    read_trace_file_with(path, &ReadOptions::default()).unwrap()
+}
+
+/// The numbers are those of the file's columns, summed by a spreadsheet.
+#[test]
+fn every_row_of_kernel_details_is_a_kernel() {
+    let profile = read_trace_file(&sample("kernel_details.csv")).unwrap();
+    assert_eq!(of_category(&profile, Category::Kernel), (591, 396_807_040));
+    assert_eq!(profile.events().len(), 591);
+    assert_eq!(profile.reference_unix_ns(), 1_699_529_622_790_614_800);
+    let on = |native: u64| {
+        let events = profile.events().iter();
+        let thread = |event: &&mindprof_model::Event| profile.threads()[event.thread.index()];
+        events.filter(|event| thread(event).native == native).count()
+    };
+    assert_eq!((on(16), on(17)), (558, 14));
+    let mut collectives = profile.events().iter().map(|event| profile.name(event));
+    assert_eq!(collectives.by_ref().filter(|name| name.starts_with("hcom_")).count(), 19);
+    let cast = profile.events().iter();
+    let cast = cast.filter(|event| profile.name(event) == "Cast66").next().unwrap();
+    let inputs: Vec<_> = profile.inputs().inputs(cast.inputs).collect();
+    let [Input::Tensor { dtype, dims, .. }] = inputs.as_slice() else {
+        panic!("one tensor: {inputs:?}");
+    };
+    assert_eq!((*dtype, *dims), (DType::I64, &[4_u64, 1025][..]));
+    let threads = profile.threads().iter();
+    assert!(threads.clone().all(|thread| thread.device == DeviceKind::PrivateUse1));
+}
+
+#[test]
+fn files_with_sums_alone_say_what_to_read_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.csv");
+    fs::write(&path, "Device_id,Step,Computing,Free\n0,1,2.5,3\n").unwrap();
+    let message = read_trace_file(&path).unwrap_err().to_string();
+    assert!(message.contains("step_trace_time.csv has sums without times"), "{message}");
+}
+
+#[test]
+fn the_memory_of_torchs_allocator_becomes_a_curve() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory_record.csv");
+    let text = "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\n\
+        PTA,1704161511420306.491\t,1.0,20.0,1.0,0,NPU:3\n\
+        GE,1704161511420307.491\t,9.0,20.0,1.0,0,NPU:3\n\
+        PTA,1704161511420308.491\t,0.5,20.0,1.0,0,NPU:3\n";
+    fs::write(&path, text).unwrap();
+    let profile = read_trace_file(&path).unwrap();
+    let found: Vec<_> = profile
+        .memory()
+        .iter()
+        .map(|record| (record.time.0, record.bytes, record.total_allocated, record.device_index))
+        .collect();
+    assert_eq!(found, [(0, 1 << 20, 1 << 20, 3), (2_000, -(1 << 19), 1 << 19, 3)]);
+}
+
+#[test]
+fn a_folder_takes_each_thing_from_its_best_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let worker = folder.path().join("worker_20260101_ascend_pt");
+    let results = worker.join("ASCEND_PROFILER_OUTPUT");
+    fs::create_dir_all(&results).unwrap();
+    let no_profile = read_trace_file(&worker).unwrap_err().to_string();
+    assert!(no_profile.contains("no profile in the folder"), "{no_profile}");
+
+    let packed = File::open(sample("trace_view.json.gz")).unwrap();
+    let mut json = File::create(results.join("trace_view.json")).unwrap();
+    std::io::copy(&mut GzDecoder::new(packed), &mut json).unwrap();
+    drop(json);
+    // The second kernel of the trace.
+    let kernels = "Device_id,Model ID,Task ID,Stream ID,Name,Type,Start Time(us),Duration(us),Input Shapes,Input Data Types\n\
+        0,1,280,3,aclnnInplaceZero_ZerosLikeAiCore_ZerosLike,ZerosLike,1704161511422917.264\t,1.27,\"\"\"6,1\"\"\",FLOAT\n";
+    fs::write(results.join("kernel_details.csv"), kernels).unwrap();
+    let steps = "Device_id,Step,Computing,Free\n0,1,1788.2505,9481.667\n";
+    fs::write(results.join("step_trace_time.csv"), steps).unwrap();
+    let reading = read_with_sources(&worker);
+    assert_eq!(
+        reading.sources,
+        [
+            "events from trace_view.json",
+            "shapes of 1 of 276 kernels from kernel_details.csv",
+            "sums of steps from step_trace_time.csv, as metadata",
+        ]
+    );
+    let profile = reading.profile;
+    assert_eq!(of_category(&profile, Category::Kernel).0, 276);
+    let with_shapes = profile.events().iter();
+    let with_shapes = with_shapes.filter(|event| event.category == Category::Kernel);
+    let with_shapes = with_shapes.filter(|event| profile.inputs().inputs(event.inputs).count() > 0);
+    assert_eq!(with_shapes.count(), 1);
+    let told = profile.metadata().get("step_trace_time").unwrap();
+    assert!(told.contains("\"Free\":9481.667"), "{told}");
+
+    fs::write(results.join("ascend_pytorch_profiler_0.db"), "").unwrap();
+    fs::write(results.join("ascend_pytorch_profiler_1.db"), "").unwrap();
+    let several = read_trace_file(&results).unwrap_err().to_string();
+    assert!(several.contains("several profiles in the folder"), "{several}");
+}
+
+#[test]
+fn other_folders_are_refused_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let message = read_trace_file(folder.path()).unwrap_err().to_string();
+    assert!(message.ends_with("is a directory, expected a file"), "{message}");
+}
