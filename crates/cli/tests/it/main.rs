@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod advise;
+mod ascend;
 mod completions;
 mod convert;
 mod critical_path;

@@ -4,6 +4,7 @@
 //! Each table is read once, and only the columns that a profile has a place for. Tables and columns
 //! that a version does not write are missing data, not errors.
 
+use std::fs;
 use std::path::Path;
 
 use self::connection::Database;
@@ -53,6 +54,11 @@ impl Reader for DatabaseReader {
 /// # Errors
 /// If it is damaged, locked, or not a database of an Ascend profiler.
 pub(crate) fn read_database_file(path: &Path, options: &ReadOptions<'_>) -> Result<PartReading> {
+    if let Some(limit) = options.max_bytes
+        && fs::metadata(path)?.len() > limit
+    {
+        return Err(Error::TooMuch { limit });
+    }
     read(&Database::open(path)?, options)
 }
 

@@ -35,6 +35,10 @@ impl TableKind {
     /// Returns the kind of a file that begins with these bytes.
     fn of(head: &[u8]) -> Option<Self> {
         let head = String::from_utf8_lossy(head);
+        // It would be a part of the first column. Readers are asked again without it.
+        if head.starts_with('\u{feff}') {
+            return None;
+        }
         let line = head.lines().next()?;
         let columns: Vec<&str> = line.split(',').map(str::trim).collect();
         let has = |wanted: &[&str]| wanted.iter().all(|column| columns.contains(column));
@@ -141,6 +145,7 @@ mod tests {
             ("Device_id,Step,Computing,Communication(", Some(TableKind::StepTimes)),
             ("Component,Timestamp(us),Total Allocated(", Some(TableKind::MemoryRecord)),
             ("Name,Age\nStep,Computing", None),
+            ("\u{feff}Device_id,Step,Computing", None),
             ("{\"traceEvents\"", None),
         ] {
             assert_eq!(TableKind::of(head.as_bytes()), kind, "{head}");

@@ -3,7 +3,7 @@
 use mindprof_model::Place;
 
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Outcome, Price, Rule};
+use crate::advice::rule::{Evidence, Outcome, Price, Rule};
 use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
@@ -35,10 +35,30 @@ pub(super) fn is_compiler(name: &str) -> bool {
         })
 }
 
+/// The calls of an NPU's runtime that compile an operator.
+const COMPILING_CALLS: [&str; 2] = ["AscendCL@opCompile", "AscendCL@aclopCompile"];
+
+/// The change to try if an NPU's runtime compiles.
+const PRECOMPILED: &str = "torch_npu.npu.set_compile_mode(jit_compile=False) before the model is built: operators then use the kernels that CANN has compiled";
+
+fn is_compiling_call(name: &str) -> bool {
+    COMPILING_CALLS.iter().any(|call| name.starts_with(call))
+}
+
 fn check(facts: &Facts<'_>) -> Outcome {
     let mut found = facts.named(&facts.ranges, is_compiler);
     found.extend(facts.named(&facts.calls, is_compiler));
-    Outcome::without(facts, facts.outermost(&found))
+    if !found.is_empty() {
+        return Outcome::without(facts, facts.outermost(&found));
+    }
+    let calls = facts.named(&facts.runtime, is_compiling_call);
+    match Outcome::without(facts, facts.outermost(&calls)) {
+        Outcome::Found(evidence) => Outcome::Found(Evidence {
+            remedy: Some(PRECOMPILED),
+            ..evidence
+        }),
+        outcome @ (Outcome::Clean | Outcome::Unknown(_)) => outcome,
+    }
 }
 
 #[cfg(test)]
@@ -60,6 +80,29 @@ mod tests {
         let finding = found(profile, "recompilation");
         assert_eq!(blamed(&finding), "step");
         assert_saves(&finding, 0.75);
+    }
+
+    fn compiling_on_npu(call: &str, micros: u64) -> mindprof_model::Profile {
+        training(5, |time, _| {
+            time.operator("aten::mm", |time| {
+                time.runtime(call, micros);
+                time.kernel("MatMulV2", 1_000);
+            });
+            time.synchronize();
+        })
+    }
+
+    #[test]
+    fn operators_that_an_npu_compiles_are_found() {
+        let finding = found(compiling_on_npu("AscendCL@opCompile", 3_000), "recompilation");
+        assert!(finding.remedy.contains("jit_compile=False"), "{}", finding.remedy);
+    }
+
+    #[test]
+    fn operators_that_an_npu_finds_compiled_are_clean() {
+        for (call, micros) in [("AscendCL@opCompile", 5), ("AscendCL@aclnnMm", 3_000)] {
+            assert_eq!(outcome(compiling_on_npu(call, micros), "recompilation"), "clean");
+        }
     }
 
     #[test]

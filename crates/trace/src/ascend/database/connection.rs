@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
@@ -10,6 +11,9 @@ use crate::error::{Error, Result};
 
 /// The first bytes of every database.
 pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// The time to wait for a program that writes the database.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A profile's database.
 ///
@@ -56,6 +60,7 @@ impl Database {
     }
 
     fn begin(connection: Connection) -> Result<Self> {
+        connection.busy_timeout(PATIENCE)?;
         // A view or a trigger of a malicious file runs nothing but plain SQL.
         connection.execute_batch("PRAGMA trusted_schema = OFF; BEGIN")?;
         let database = Self { connection };

@@ -83,6 +83,8 @@ impl Tracks {
             Label::Number(device_of_process(process, sort_index) as i64)
         };
         match layer {
+            // Kernels of a trace that was written again.
+            Layer::Program if key.0 != DeviceKind::Cpu => (DeviceKind::PrivateUse1, key.1, thread),
             Layer::Program | Layer::Analysis => key,
             Layer::Cann => match process_of(process, programs) {
                 Some(program) => (DeviceKind::Cpu, Label::Number(program), thread),

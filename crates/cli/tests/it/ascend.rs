@@ -1,0 +1,65 @@
+//! Files of Ascend profilers: every command reads them, and no track of gaps counts as work.
+
+use std::path::{Path, PathBuf};
+
+use crate::program::{run, table};
+
+fn sample(name: &str) -> PathBuf {
+    let goldens = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/goldens/ascend");
+    Path::new(goldens).join(name)
+}
+
+#[test]
+fn the_table_of_an_npu_has_its_columns_and_no_gaps() {
+    let trace = sample("trace_view.json.gz");
+    let run = table(&trace, &["--row-limit", "8"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
+    assert!(run.stdout.contains("Self NPU"), "{}", run.stdout);
+    assert!(run.stdout.ends_with("NPU time total: 1.790ms\n"), "{}", run.stdout);
+    let json = table(&trace, &["--json"]).json();
+    assert_eq!(json["self_device_time_total"], 1_790.457);
+    let rows = json["rows"].as_array().unwrap();
+    let row = |key: &str| rows.iter().find(|row| row["key"] == key);
+    for gaps in ["Free", "Computing", "Overlap Analysis"] {
+        assert!(row(gaps).is_none(), "{gaps}");
+    }
+    // Twelve of the kernels of `aclnnDivs`, as its flows say.
+    let divide = row("aclnnDivs").unwrap();
+    let kernel = row("aclnnDivs_RealDivAiCore_RealDiv").unwrap();
+    assert_eq!(divide["self_device_time_total"], kernel["self_device_time_total"]);
+    assert_eq!(kernel["count"], 12);
+}
+
+#[test]
+fn every_command_reads_the_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = sample("trace_view.json.gz");
+    let steps = run([Path::new("steps"), &trace, Path::new("--json")]).json();
+    assert_eq!(steps["steps"].as_array().map(Vec::len), Some(1), "{steps}");
+    let device = run([Path::new("device"), &trace, Path::new("--json")]).json();
+    assert_eq!(device["devices"][0]["device"], "npu:0", "{device}");
+    let same = run([Path::new("diff"), &trace, &trace]);
+    assert_eq!(same.code, Some(0), "{}", same.stderr);
+    for name in ["a.json", "a.pftrace", "a.parquet"] {
+        let out = folder.path().join(name);
+        let made = run([Path::new("convert"), &trace, &out]);
+        assert_eq!(made.code, Some(0), "{name}: {}", made.stderr);
+    }
+    let out = folder.path().join("a.html");
+    let report = run([Path::new("report"), &trace, Path::new("--out"), &out]);
+    assert_eq!(report.code, Some(0), "{}", report.stderr);
+    let again = table(&folder.path().join("a.json"), &["--json"]).json();
+    assert_eq!(again["rows"], table(&trace, &["--json"]).json()["rows"]);
+}
+
+#[test]
+fn tables_of_kernels_are_read_alone() {
+    let json = table(&sample("kernel_details.csv"), &["--json"]).json();
+    assert_eq!(json["self_device_time_total"], 396_807.04);
+    let rows = json["rows"].as_array().unwrap();
+    let reduce = rows.iter().find(|row| row["key"] == "hcom_allReduce_");
+    assert_eq!(reduce.unwrap()["count"], 14);
+    let sums = table(&sample("cluster_step_trace_time.csv"), &[]);
+    assert_ne!(sums.code, Some(0));
+    assert!(sums.stderr.contains("has sums without times"), "{}", sums.stderr);
+}
