@@ -105,9 +105,7 @@ pub enum Error {
         found: String,
     },
     /// A CSV file of an Ascend profiler has sums, from which no profile can be made.
-    #[error(
-        "{file} has sums without times: read the folder that it is in, or trace_view.json"
-    )]
+    #[error("{file} has sums without times: read the folder that it is in, or trace_view.json")]
     SumsWithoutTimes {
         /// The usual name of the file.
         file: &'static str,

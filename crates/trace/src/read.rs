@@ -58,7 +58,9 @@ fn begins_with(file: &mut File, magic: &[u8]) -> Result<bool> {
     if !file.metadata()?.is_file() {
         return Ok(false);
     }
-    file.by_ref().take(magic.len() as u64).read_to_end(&mut head)?;
+    file.by_ref()
+        .take(magic.len() as u64)
+        .read_to_end(&mut head)?;
     file.rewind()?;
     Ok(head == magic)
 }

@@ -109,7 +109,10 @@ mod tests {
 
     #[test]
     fn calls_of_an_npus_runtime_wait_copy_and_allocate() {
-        for name in ["AscendCL@aclrtSynchronizeStream", "AscendCL@aclrtSynchronizeDevice"] {
+        for name in [
+            "AscendCL@aclrtSynchronizeStream",
+            "AscendCL@aclrtSynchronizeDevice",
+        ] {
             assert!(is_blocking_call(name) && waits_for_all(name), "{name}");
         }
         assert!(is_copy_call("AscendCL@aclrtMemcpy"));

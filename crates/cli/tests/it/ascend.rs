@@ -15,7 +15,11 @@ fn the_table_of_an_npu_has_its_columns_and_no_gaps() {
     let run = table(&trace, &["--row-limit", "8"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(run.stdout.contains("Self NPU"), "{}", run.stdout);
-    assert!(run.stdout.ends_with("NPU time total: 1.790ms\n"), "{}", run.stdout);
+    assert!(
+        run.stdout.ends_with("NPU time total: 1.790ms\n"),
+        "{}",
+        run.stdout
+    );
     let json = table(&trace, &["--json"]).json();
     assert_eq!(json["self_device_time_total"], 1_790.457);
     let rows = json["rows"].as_array().unwrap();
@@ -26,7 +30,10 @@ fn the_table_of_an_npu_has_its_columns_and_no_gaps() {
     // Twelve of the kernels of `aclnnDivs`, as its flows say.
     let divide = row("aclnnDivs").unwrap();
     let kernel = row("aclnnDivs_RealDivAiCore_RealDiv").unwrap();
-    assert_eq!(divide["self_device_time_total"], kernel["self_device_time_total"]);
+    assert_eq!(
+        divide["self_device_time_total"],
+        kernel["self_device_time_total"]
+    );
     assert_eq!(kernel["count"], 12);
 }
 
@@ -61,5 +68,9 @@ fn tables_of_kernels_are_read_alone() {
     assert_eq!(reduce.unwrap()["count"], 14);
     let sums = table(&sample("cluster_step_trace_time.csv"), &[]);
     assert_ne!(sums.code, Some(0));
-    assert!(sums.stderr.contains("has sums without times"), "{}", sums.stderr);
+    assert!(
+        sums.stderr.contains("has sums without times"),
+        "{}",
+        sums.stderr
+    );
 }

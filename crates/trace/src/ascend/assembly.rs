@@ -78,7 +78,11 @@ impl Assembly {
     pub(super) fn thread(&mut self, device: DeviceKind, process: u64, native: u64) -> ThreadId {
         let part = &mut self.part;
         let add = || {
-            let kind = if device == DeviceKind::Cpu { "Thread" } else { "Stream" };
+            let kind = if device == DeviceKind::Cpu {
+                "Thread"
+            } else {
+                "Stream"
+            };
             let name = part.strings.intern(&format!("{kind} {native}"));
             part.add_thread(Thread {
                 process,
@@ -87,7 +91,10 @@ impl Assembly {
                 device,
             })
         };
-        *self.threads.entry((device, process, native)).or_insert_with(add)
+        *self
+            .threads
+            .entry((device, process, native))
+            .or_insert_with(add)
     }
 
     /// Returns the track of a group of ranks, which runs collectives on streams of its own.
@@ -175,6 +182,7 @@ impl Assembly {
             .collect();
         let numbers = ThreadNumbers::build(&are_of_cpu, &self.events);
         let thread = |number: ThreadId| numbers.forward_thread(number.to_raw().saturating_add(1));
-        self.links.map_forward_threads(|forward| forward.map(thread));
+        self.links
+            .map_forward_threads(|forward| forward.map(thread));
     }
 }

@@ -77,7 +77,12 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
     if found.is_empty() {
         let found = match tables.as_slice() {
             [] => "no table".to_owned(),
-            tables => tables.iter().take(8).cloned().collect::<Vec<_>>().join(", "),
+            tables => tables
+                .iter()
+                .take(8)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", "),
         };
         return Err(Error::NotAProfile { found });
     }

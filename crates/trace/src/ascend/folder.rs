@@ -18,9 +18,17 @@ use crate::reading::PartReading;
 /// The folder with the results, within that of a recording.
 const RESULTS: &str = "ASCEND_PROFILER_OUTPUT";
 /// The beginnings of the names of databases, the best one first.
-const DATABASES: [&str; 3] = ["ascend_pytorch_profiler", "ascend_mindspore_profiler", "msmonitor_"];
+const DATABASES: [&str; 3] = [
+    "ascend_pytorch_profiler",
+    "ascend_mindspore_profiler",
+    "msmonitor_",
+];
 /// Files with events, the best one first, for folders without a database.
-const EVENT_FILES: [&str; 3] = ["trace_view.json", "trace_view.json.gz", "kernel_details.csv"];
+const EVENT_FILES: [&str; 3] = [
+    "trace_view.json",
+    "trace_view.json.gz",
+    "kernel_details.csv",
+];
 
 /// Reads a folder. The result names the files and what was taken from each.
 ///
@@ -32,7 +40,11 @@ pub(crate) fn read_folder(
     read_file: impl Fn(&Path, &ReadOptions<'_>) -> Result<PartReading>,
 ) -> Result<PartReading> {
     let inner = path.join(RESULTS);
-    let folder = if inner.is_dir() { inner } else { path.to_path_buf() };
+    let folder = if inner.is_dir() {
+        inner
+    } else {
+        path.to_path_buf()
+    };
     let main = find_main(&folder)?;
     let name = name_of(&main);
     let is_database = main.extension().is_some_and(|extension| extension == "db");
@@ -57,7 +69,9 @@ pub(crate) fn read_folder(
     let steps = folder.join("step_trace_time.csv");
     if steps.is_file() {
         let rows = File::open(&steps).map_err(Error::from);
-        let rows = rows.and_then(read_step_times).map_err(|error| error.at(&steps))?;
+        let rows = rows
+            .and_then(read_step_times)
+            .map_err(|error| error.at(&steps))?;
         reading.part.metadata.set("step_trace_time", rows);
         (reading.sources).push("sums of steps from step_trace_time.csv, as metadata".into());
     }
@@ -80,7 +94,9 @@ fn find_main(folder: &Path) -> Result<PathBuf> {
     }
     if databases.len() > 1 {
         let names: Vec<String> = databases.iter().map(|path| name_of(path)).collect();
-        return Err(Error::SeveralProfiles { found: names.join(", ") });
+        return Err(Error::SeveralProfiles {
+            found: names.join(", "),
+        });
     }
     let files = EVENT_FILES.iter().map(|name| folder.join(name));
     let mut files = files.filter(|path| path.is_file());
@@ -133,7 +149,9 @@ fn add_shapes(part: &mut Part, path: &Path) -> Result<(usize, usize)> {
 
 fn add_memory(part: &mut Part, path: &Path) -> Result<()> {
     let file = File::open(path).map_err(Error::from);
-    let records = file.and_then(read_memory_record).map_err(|error| error.at(path))?;
+    let records = file
+        .and_then(read_memory_record)
+        .map_err(|error| error.at(path))?;
     let zero = part.reference_unix_ns;
     for (_, mut record) in records {
         // The curve may begin before the first event, where the profile has no time.

@@ -30,7 +30,10 @@ fn is_nothing(field: &str) -> bool {
 
 /// Splits the shapes of several tensors: `4,1025;2;2` or `[[4, 1025], [2], [2]]`.
 fn lists(shapes: &str) -> Vec<&str> {
-    let Some(inside) = shapes.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+    let Some(inside) = shapes
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+    else {
         return shapes.split(';').collect();
     };
     let mut lists = Vec::new();

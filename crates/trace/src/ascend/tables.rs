@@ -90,7 +90,11 @@ impl<R: Read> Table<R> {
     /// Returns the place of the first of these columns that the file has. A place behind the last
     /// column reads as an empty field.
     fn column(&self, names: &[&str]) -> usize {
-        let place = |name: &&str| self.columns.iter().position(|column| column.trim() == *name);
+        let place = |name: &&str| {
+            self.columns
+                .iter()
+                .position(|column| column.trim() == *name)
+        };
         names.iter().find_map(place).unwrap_or(usize::MAX)
     }
 
@@ -139,11 +143,26 @@ mod tests {
     #[test]
     fn files_are_told_apart_by_their_columns() {
         for (head, kind) in [
-            ("Step Id,Model ID,Task ID,Stream ID,Name,Type,", Some(TableKind::KernelDetails)),
-            ("Device_id,Model ID,Task ID,Stream ID,Name,Ty", Some(TableKind::KernelDetails)),
-            ("Name,Input Shapes,Call Stack,Host Self", Some(TableKind::OperatorDetails)),
-            ("Device_id,Step,Computing,Communication(", Some(TableKind::StepTimes)),
-            ("Component,Timestamp(us),Total Allocated(", Some(TableKind::MemoryRecord)),
+            (
+                "Step Id,Model ID,Task ID,Stream ID,Name,Type,",
+                Some(TableKind::KernelDetails),
+            ),
+            (
+                "Device_id,Model ID,Task ID,Stream ID,Name,Ty",
+                Some(TableKind::KernelDetails),
+            ),
+            (
+                "Name,Input Shapes,Call Stack,Host Self",
+                Some(TableKind::OperatorDetails),
+            ),
+            (
+                "Device_id,Step,Computing,Communication(",
+                Some(TableKind::StepTimes),
+            ),
+            (
+                "Component,Timestamp(us),Total Allocated(",
+                Some(TableKind::MemoryRecord),
+            ),
             ("Name,Age\nStep,Computing", None),
             ("\u{feff}Device_id,Step,Computing", None),
             ("{\"traceEvents\"", None),

@@ -136,7 +136,10 @@ mod tests {
 
     #[test]
     fn collectives_lose_their_numbers() {
-        assert_eq!(collective_name("hcom_allReduce__428_0_1"), "hcom_allReduce_");
+        assert_eq!(
+            collective_name("hcom_allReduce__428_0_1"),
+            "hcom_allReduce_"
+        );
         for name in ["hcom_allReduce_", "hcom_send__x", "aclnnMm__1", "MatMulV2"] {
             assert_eq!(collective_name(name), name);
         }
@@ -144,7 +147,12 @@ mod tests {
 
     #[test]
     fn waits_are_told_from_work() {
-        for wait in ["EVENT_WAIT", "Notify_Wait", "NOTIFY_WAIT_SQE", "PLACE_HOLDER_SQE"] {
+        for wait in [
+            "EVENT_WAIT",
+            "Notify_Wait",
+            "NOTIFY_WAIT_SQE",
+            "PLACE_HOLDER_SQE",
+        ] {
             assert!(is_wait(wait), "{wait}");
         }
         for work in ["MEMCPY_ASYNC", "AI_CORE", "Other", "MatMulV2", "SDMA_SQE"] {

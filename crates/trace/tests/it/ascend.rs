@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use mindprof_analyze::Correlation;
 use mindprof_model::{Category, DeviceKind, EventId, Flags, Profile};
-use mindprof_trace::{Reading, ReadOptions, read_trace, read_trace_file_with, write_trace};
+use mindprof_trace::{ReadOptions, Reading, read_trace, read_trace_file_with, write_trace};
 
 /// Returns the path of a sample.
 pub(crate) fn sample(name: &str) -> PathBuf {
@@ -50,14 +50,23 @@ fn tasks_of_an_npu_are_device_work() {
 fn tracks_of_sums_are_hidden_and_agree_with_the_kernels() {
     let profile = trace_view().profile;
     let is_hidden = |id| profile.event(id).flags.contains(Flags::HIDDEN);
-    let named = |name| sum(&profile, |id| is_hidden(id) && profile.name(profile.event(id)) == name);
+    let named = |name| {
+        sum(&profile, |id| {
+            is_hidden(id) && profile.name(profile.event(id)) == name
+        })
+    };
     let (computing, free) = (named("Computing"), named("Free"));
     assert_eq!(computing.0 + free.0, 547);
     // Copies are no computing: two kernels of 2190 ns together.
-    let copies = sum(&profile, |id| profile.name(profile.event(id)) == "MEMCPY_ASYNC");
+    let copies = sum(&profile, |id| {
+        profile.name(profile.event(id)) == "MEMCPY_ASYNC"
+    });
     let kernels = of_category(&profile, Category::Kernel);
     assert_eq!(copies.0, 2);
-    assert!(kernels.1.abs_diff(copies.1 + computing.1) <= 276, "{kernels:?} {computing:?}");
+    assert!(
+        kernels.1.abs_diff(copies.1 + computing.1) <= 276,
+        "{kernels:?} {computing:?}"
+    );
     let is_counted = |id| !is_hidden(id) && profile.name(profile.event(id)) == "Free";
     assert_eq!(sum(&profile, is_counted).0, 0);
 }
@@ -68,7 +77,10 @@ fn kernels_belong_to_the_operators_that_flows_lead_from() {
     let correlation = Correlation::build(&profile);
     let owner = |id| correlation.owner(id);
     let is_kernel = |id: EventId| profile.event(id).category == Category::Kernel;
-    assert_eq!(sum(&profile, |id| is_kernel(id) && owner(id).is_some()).0, 274);
+    assert_eq!(
+        sum(&profile, |id| is_kernel(id) && owner(id).is_some()).0,
+        274
+    );
     for index in 0..profile.events().len() {
         let id = EventId::from_index(index);
         let Some(owner) = owner(id).filter(|_| is_kernel(id)) else {
@@ -113,10 +125,15 @@ fn a_trace_that_is_written_again_says_the_same() {
         Category::Annotation,
         Category::Other,
     ] {
-        assert_eq!(of_category(&again, category), of_category(&profile, category));
+        assert_eq!(
+            of_category(&again, category),
+            of_category(&profile, category)
+        );
     }
     let hidden = |profile: &Profile| {
-        sum(profile, |id| profile.event(id).flags.contains(Flags::HIDDEN))
+        sum(profile, |id| {
+            profile.event(id).flags.contains(Flags::HIDDEN)
+        })
     };
     assert_eq!(hidden(&again), hidden(&profile));
     let owners = |profile: &Profile| {

@@ -100,7 +100,13 @@ impl<'a> Writer<'a> {
         };
         let sql = "INSERT INTO CANN_API VALUES (?, ?, 20000, ?, ?, ?)";
         let connection = 100_000 + i64::from(id.to_raw());
-        let row = params![start, end, self.global_thread(id), connection, self.string(name)];
+        let row = params![
+            start,
+            end,
+            self.global_thread(id),
+            connection,
+            self.string(name)
+        ];
         self.connection.execute(sql, row).unwrap();
     }
 
@@ -109,7 +115,11 @@ impl<'a> Writer<'a> {
         let event = self.profile.event(id);
         let thread = self.profile.threads()[event.thread.index()];
         let number = i64::from(id.to_raw());
-        let connection = if owner.is_some() { number } else { 4_294_967_295 };
+        let connection = if owner.is_some() {
+            number
+        } else {
+            4_294_967_295
+        };
         let row = params![
             start,
             end,
@@ -194,13 +204,18 @@ fn a_database_with_the_content_of_a_trace_gives_the_same_rows() {
         Category::Runtime,
         Category::Kernel,
     ] {
-        assert_eq!(of_category(&profile, category), of_category(&trace, category));
+        assert_eq!(
+            of_category(&profile, category),
+            of_category(&trace, category)
+        );
     }
     assert_eq!(rows(&profile), rows(&trace));
     let places = |profile: &Profile| {
         let of_devices = profile.threads().iter();
         let of_devices = of_devices.filter(|thread| thread.device == DeviceKind::PrivateUse1);
-        of_devices.map(|thread| (thread.process, thread.native)).collect::<Vec<_>>()
+        of_devices
+            .map(|thread| (thread.process, thread.native))
+            .collect::<Vec<_>>()
     };
     assert_eq!(places(&profile), [(0, 3)]);
     let told = profile.metadata().get("distributedInfo");
@@ -253,7 +268,12 @@ fn waits_and_parts_of_collectives_are_no_work() {
             "Kernel MEMCPY_ASYNC Stream 11 200+50",
         ]
     );
-    assert!(profile.events().iter().all(|event| event.flags == Flags::NONE));
+    assert!(
+        profile
+            .events()
+            .iter()
+            .all(|event| event.flags == Flags::NONE)
+    );
 }
 
 #[test]
@@ -262,8 +282,14 @@ fn databases_that_cannot_be_read_say_why() {
     let path = folder.path().join("some.db");
     let message = || read_trace_file(&path).unwrap_err().to_string();
     let connection = Connection::open(&path).unwrap();
-    connection.execute_batch("CREATE TABLE people (name TEXT)").unwrap();
-    assert!(message().contains("not a database of an Ascend profiler"), "{}", message());
+    connection
+        .execute_batch("CREATE TABLE people (name TEXT)")
+        .unwrap();
+    assert!(
+        message().contains("not a database of an Ascend profiler"),
+        "{}",
+        message()
+    );
     assert!(message().ends_with("found people"), "{}", message());
 
     connection.execute_batch(SCHEMA).unwrap();

@@ -23,20 +23,35 @@ fn every_row_of_kernel_details_is_a_kernel() {
     let on = |native: u64| {
         let events = profile.events().iter();
         let thread = |event: &&mindprof_model::Event| profile.threads()[event.thread.index()];
-        events.filter(|event| thread(event).native == native).count()
+        events
+            .filter(|event| thread(event).native == native)
+            .count()
     };
     assert_eq!((on(16), on(17)), (558, 14));
     let mut collectives = profile.events().iter().map(|event| profile.name(event));
-    assert_eq!(collectives.by_ref().filter(|name| name.starts_with("hcom_")).count(), 19);
+    assert_eq!(
+        collectives
+            .by_ref()
+            .filter(|name| name.starts_with("hcom_"))
+            .count(),
+        19
+    );
     let cast = profile.events().iter();
-    let cast = cast.filter(|event| profile.name(event) == "Cast66").next().unwrap();
+    let cast = cast
+        .filter(|event| profile.name(event) == "Cast66")
+        .next()
+        .unwrap();
     let inputs: Vec<_> = profile.inputs().inputs(cast.inputs).collect();
     let [Input::Tensor { dtype, dims, .. }] = inputs.as_slice() else {
         panic!("one tensor: {inputs:?}");
     };
     assert_eq!((*dtype, *dims), (DType::I64, &[4_u64, 1025][..]));
     let threads = profile.threads().iter();
-    assert!(threads.clone().all(|thread| thread.device == DeviceKind::PrivateUse1));
+    assert!(
+        threads
+            .clone()
+            .all(|thread| thread.device == DeviceKind::PrivateUse1)
+    );
 }
 
 #[test]
@@ -45,7 +60,10 @@ fn files_with_sums_alone_say_what_to_read_instead() {
     let path = folder.path().join("x.csv");
     fs::write(&path, "Device_id,Step,Computing,Free\n0,1,2.5,3\n").unwrap();
     let message = read_trace_file(&path).unwrap_err().to_string();
-    assert!(message.contains("step_trace_time.csv has sums without times"), "{message}");
+    assert!(
+        message.contains("step_trace_time.csv has sums without times"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -61,9 +79,19 @@ fn the_memory_of_torchs_allocator_becomes_a_curve() {
     let found: Vec<_> = profile
         .memory()
         .iter()
-        .map(|record| (record.time.0, record.bytes, record.total_allocated, record.device_index))
+        .map(|record| {
+            (
+                record.time.0,
+                record.bytes,
+                record.total_allocated,
+                record.device_index,
+            )
+        })
         .collect();
-    assert_eq!(found, [(0, 1 << 20, 1 << 20, 3), (2_000, -(1 << 19), 1 << 19, 3)]);
+    assert_eq!(
+        found,
+        [(0, 1 << 20, 1 << 20, 3), (2_000, -(1 << 19), 1 << 19, 3)]
+    );
 }
 
 #[test]
@@ -73,7 +101,10 @@ fn a_folder_takes_each_thing_from_its_best_file() {
     let results = worker.join("ASCEND_PROFILER_OUTPUT");
     fs::create_dir_all(&results).unwrap();
     let no_profile = read_trace_file(&worker).unwrap_err().to_string();
-    assert!(no_profile.contains("no profile in the folder"), "{no_profile}");
+    assert!(
+        no_profile.contains("no profile in the folder"),
+        "{no_profile}"
+    );
 
     let packed = File::open(sample("trace_view.json.gz")).unwrap();
     let mut json = File::create(results.join("trace_view.json")).unwrap();
@@ -106,12 +137,18 @@ fn a_folder_takes_each_thing_from_its_best_file() {
     fs::write(results.join("ascend_pytorch_profiler_0.db"), "").unwrap();
     fs::write(results.join("ascend_pytorch_profiler_1.db"), "").unwrap();
     let several = read_trace_file(&results).unwrap_err().to_string();
-    assert!(several.contains("several profiles in the folder"), "{several}");
+    assert!(
+        several.contains("several profiles in the folder"),
+        "{several}"
+    );
 }
 
 #[test]
 fn other_folders_are_refused_as_before() {
     let folder = tempfile::tempdir().unwrap();
     let message = read_trace_file(folder.path()).unwrap_err().to_string();
-    assert!(message.ends_with("is a directory, expected a file"), "{message}");
+    assert!(
+        message.ends_with("is a directory, expected a file"),
+        "{message}"
+    );
 }

@@ -94,14 +94,24 @@ mod tests {
 
     #[test]
     fn operators_that_an_npu_compiles_are_found() {
-        let finding = found(compiling_on_npu("AscendCL@opCompile", 3_000), "recompilation");
-        assert!(finding.remedy.contains("jit_compile=False"), "{}", finding.remedy);
+        let finding = found(
+            compiling_on_npu("AscendCL@opCompile", 3_000),
+            "recompilation",
+        );
+        assert!(
+            finding.remedy.contains("jit_compile=False"),
+            "{}",
+            finding.remedy
+        );
     }
 
     #[test]
     fn operators_that_an_npu_finds_compiled_are_clean() {
         for (call, micros) in [("AscendCL@opCompile", 5), ("AscendCL@aclnnMm", 3_000)] {
-            assert_eq!(outcome(compiling_on_npu(call, micros), "recompilation"), "clean");
+            assert_eq!(
+                outcome(compiling_on_npu(call, micros), "recompilation"),
+                "clean"
+            );
         }
     }
 

@@ -169,7 +169,9 @@ fn has_log(path: &Path) -> bool {
 fn escaped(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let text = path.to_string_lossy();
-    text.replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+    text.replace('%', "%25")
+        .replace('?', "%3f")
+        .replace('#', "%23")
 }
 
 impl From<rusqlite::Error> for Error {

@@ -70,11 +70,9 @@ impl DatabaseReading<'_> {
             let place = (integer(row, 2)?.unwrap_or(0), integer(row, 3)?.unwrap_or(0));
             let thread = match last {
                 Some((known, thread)) if known == place => thread,
-                _ => (self.assembly).thread(
-                    DeviceKind::PrivateUse1,
-                    place.0 as u64,
-                    place.1 as u64,
-                ),
+                _ => {
+                    (self.assembly).thread(DeviceKind::PrivateUse1, place.0 as u64, place.1 as u64)
+                }
             };
             last = Some((place, thread));
             let kind = kernels.of_task.get(task);
@@ -87,7 +85,11 @@ impl DatabaseReading<'_> {
                     let is_wait = *waits
                         .entry(name)
                         .or_insert_with(|| is_wait(strings.text(name)));
-                    let category = if is_wait { Category::Other } else { Category::Kernel };
+                    let category = if is_wait {
+                        Category::Other
+                    } else {
+                        Category::Kernel
+                    };
                     (name, category)
                 }
             };

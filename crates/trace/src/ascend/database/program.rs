@@ -1,8 +1,8 @@
 //! The program's side: operators, queued tasks and Python calls, calls of CANN, ranges and steps.
 
 use mindprof_model::{
-    Category, DeviceKind, Flags, ForwardThread, Links, ScopeKind, StackId, StringId,
-    ThreadId, is_backward_wrapper, is_hidden_event, is_step_event, wrapped_node,
+    Category, DeviceKind, Flags, ForwardThread, Links, ScopeKind, StackId, StringId, ThreadId,
+    is_backward_wrapper, is_hidden_event, is_step_event, wrapped_node,
 };
 use rusqlite::Row as Columns;
 use rustc_hash::FxHashMap;
@@ -27,7 +27,14 @@ const API_COLUMNS: [&str; 11] = [
     "inputDtypes",
     "callchainId",
 ];
-const CALL_COLUMNS: [&str; 6] = ["startNs", "endNs", "globalTid", "connectionId", "name", "type"];
+const CALL_COLUMNS: [&str; 6] = [
+    "startNs",
+    "endNs",
+    "globalTid",
+    "connectionId",
+    "name",
+    "type",
+];
 const RANGE_COLUMNS: [&str; 4] = ["startNs", "endNs", "globalTid", "message"];
 
 /// The numbers of the kinds of rows in `PYTORCH_API`, unless `ENUM_API_TYPE` has others.
@@ -43,12 +50,13 @@ impl DatabaseReading<'_> {
     pub(super) fn read_program(&mut self) -> Result<()> {
         let mut kinds: FxHashMap<i64, String> = FxHashMap::default();
         kinds.extend(API_KINDS.map(|(number, name)| (number, name.to_owned())));
-        self.database.each_row("ENUM_API_TYPE", &["id", "name"], |row| {
-            if let Some(number) = integer(row, 0)? {
-                kinds.insert(number, super::connection::text(row, 1)?.to_owned());
-            }
-            Ok(())
-        })?;
+        self.database
+            .each_row("ENUM_API_TYPE", &["id", "name"], |row| {
+                if let Some(number) = integer(row, 0)? {
+                    kinds.insert(number, super::connection::text(row, 1)?.to_owned());
+                }
+                Ok(())
+            })?;
         let stacks = self.read_stacks()?;
         self.read_operators(&kinds, &stacks)?;
         self.read_calls(&kinds)?;
@@ -64,8 +72,8 @@ impl DatabaseReading<'_> {
                 classes.resize(name.index() + 1, None);
             }
             let strings = &self.assembly.part.strings;
-            let class = classes[name.index()]
-                .get_or_insert_with(|| NameClass::of(strings.text(name)));
+            let class =
+                classes[name.index()].get_or_insert_with(|| NameClass::of(strings.text(name)));
             let class = *class;
             let kind = integer(row, 5)?.and_then(|kind| kinds.get(&kind));
             let category = match kind.map_or("op", String::as_str) {

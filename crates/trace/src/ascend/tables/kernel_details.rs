@@ -84,7 +84,9 @@ pub(in crate::ascend) fn each_kernel(
         .filter(|(index, _)| with_others && !used.contains(index))
         .collect();
     table.each_row(|fields| {
-        let said = others.iter().map(|&(column, name)| (name, fields.text(column)));
+        let said = others
+            .iter()
+            .map(|&(column, name)| (name, fields.text(column)));
         each(KernelRow {
             name: fields.text(name),
             device: fields.integer(device).unwrap_or(0),
@@ -93,7 +95,9 @@ pub(in crate::ascend) fn each_kernel(
             duration_ns: fields.nanoseconds(duration),
             shapes: fields.text(shapes),
             dtypes: fields.text(dtypes),
-            others: said.filter(|(_, value)| !matches!(*value, "" | "N/A")).collect(),
+            others: said
+                .filter(|(_, value)| !matches!(*value, "" | "N/A"))
+                .collect(),
         })
     })
 }

@@ -22,11 +22,13 @@ pub(super) fn read(input: impl Read) -> Result<PartReading> {
     let thread = assembly.thread(DeviceKind::Cpu, 0, 0);
     let mut reading = assembly.into_reading(&[]);
     reading.part.reference_unix_ns = zero.0;
-    reading.part.add_memory_records(records.into_iter().map(|(_, record)| MemoryRecord {
-        time: Nanos(record.time.0 - zero.0),
-        thread,
-        ..record
-    }));
+    reading
+        .part
+        .add_memory_records(records.into_iter().map(|(_, record)| MemoryRecord {
+            time: Nanos(record.time.0 - zero.0),
+            thread,
+            ..record
+        }));
     Ok(reading)
 }
 
@@ -41,7 +43,10 @@ pub(in crate::ascend) fn read_memory_record(input: impl Read) -> Result<Vec<(u64
     let device = place(&["Device Type", "Device"]);
     let mut records: Vec<(u64, MemoryRecord)> = Vec::new();
     table.each_row(|fields| {
-        let Some(time) = fields.nanoseconds(time).and_then(|time| u64::try_from(time).ok()) else {
+        let Some(time) = fields
+            .nanoseconds(time)
+            .and_then(|time| u64::try_from(time).ok())
+        else {
             return Ok(());
         };
         if fields.text(component) != ALLOCATOR {
@@ -73,7 +78,9 @@ pub(in crate::ascend) fn read_memory_record(input: impl Read) -> Result<Vec<(u64
     records.sort_by_key(|(device, record)| (*device, record.time));
     let mut before: Option<(u64, u64)> = None;
     for (device, record) in &mut records {
-        let last = before.filter(|(of, _)| of == device).map_or(0, |(_, total)| total);
+        let last = before
+            .filter(|(of, _)| of == device)
+            .map_or(0, |(_, total)| total);
         record.bytes = record.total_allocated as i64 - last as i64;
         before = Some((*device, record.total_allocated));
     }

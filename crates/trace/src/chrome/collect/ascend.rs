@@ -45,9 +45,7 @@ impl Collector {
         };
         let strings = &mut self.part.strings;
         let (process, thread) = (event.process, event.thread);
-        let thread = self
-            .tracks
-            .track(DeviceKind::Cpu, process, thread, strings);
+        let thread = self.tracks.track(DeviceKind::Cpu, process, thread, strings);
         self.flows.add(kind, side, id, thread, time);
         true
     }

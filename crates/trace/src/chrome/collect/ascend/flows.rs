@@ -72,6 +72,9 @@ impl Flows {
 
     /// Calls `visit` with the thread of every end.
     pub(in crate::chrome::collect) fn each_thread(&mut self, visit: impl FnMut(&mut ThreadId)) {
-        self.ends.iter_mut().map(|end| &mut end.thread).for_each(visit);
+        self.ends
+            .iter_mut()
+            .map(|end| &mut end.thread)
+            .for_each(visit);
     }
 }

@@ -120,7 +120,10 @@ impl Found {
     /// Returns each kernel with its operator and the call that launched it. Without a flow from an
     /// operator, it is the one around the call, or the one that queued the task.
     fn kernels(&self) -> impl Iterator<Item = (u32, Option<u32>, Option<u32>)> {
-        let lone = self.calls.keys().filter(|kernel| !self.scopes.contains_key(kernel));
+        let lone = self
+            .calls
+            .keys()
+            .filter(|kernel| !self.scopes.contains_key(kernel));
         self.scopes.keys().chain(lone).map(|kernel| {
             let launch = self.calls.get(kernel).copied().unwrap_or_default();
             let queued_by = || self.queued_by.get(&launch.outer_call?).copied();
@@ -150,7 +153,8 @@ fn find_events(
             last[track] = Some(next as u32);
             if is_around(event) {
                 let open = &mut open[track];
-                let is_over = |&mut other: &mut u32| end_of(&events[other as usize]) <= start(event);
+                let is_over =
+                    |&mut other: &mut u32| end_of(&events[other as usize]) <= start(event);
                 while open.pop_if(is_over).is_some() {}
                 open.push(next as u32);
             }
