@@ -6,6 +6,7 @@
 mod facts;
 mod incomplete;
 mod prices;
+mod queued_launches;
 mod rule;
 mod rules;
 
@@ -15,8 +16,9 @@ use serde::Serialize;
 
 use facts::Facts;
 use incomplete::Missing;
-use rule::Outcome;
+use queued_launches::{NOT_REPLAYED, is_misled, recorded};
 pub use rule::Rule;
+use rule::{Outcome, Price};
 pub use rules::RULES;
 
 use crate::beside::{beside, each};
@@ -186,10 +188,28 @@ impl Advice {
                 Outcome::Clean | Outcome::Found(_) => advice.clean.push(rule.id),
             }
         }
+        if is_misled(analysis.profile(), &replay) {
+            advice.forget_prices(Nanos(recorded(&replay).0 / steps as u64));
+        }
         advice.clean.sort_unstable();
         advice.findings.truncate(MOST_FINDINGS);
         advice.incomplete = missing.what;
         advice
+    }
+
+    /// Takes back the findings whose prices the replay made up, and its time of a step.
+    fn forget_prices(&mut self, recorded: Nanos) {
+        self.overhead = Overhead {
+            recorded,
+            unrecorded: recorded,
+        };
+        let is_priced =
+            |finding: &mut Finding| !matches!(finding.rule.price, Price::Unpriced { .. });
+        let priced: Vec<Finding> = self.findings.extract_if(.., is_priced).collect();
+        self.unknown.extend(priced.iter().map(|finding| Unknown {
+            rule: finding.rule.id,
+            missing: NOT_REPLAYED,
+        }));
     }
 
     /// Returns the advice as JSON.

@@ -58,6 +58,10 @@ impl RecorderCost {
         if let Some(recorder) = Recorder::read(metadata).filter(|_| !has_device) {
             return Self::of_observer(recorder);
         }
+        // No cost of the profilers of third-party devices was measured.
+        if metadata.get(Metadata::BACKEND).is_some() {
+            return Self::default();
+        }
         let has = |key: &str| matches!(metadata.get(key), Some("1" | "true"));
         let nanos = |base: u64, shapes: u64, memory: u64, stacks: u64| {
             let part = |key, cost| if has(key) { cost } else { 0 };

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use mindprof_analyze::Correlation;
+use mindprof_analyze::{Analysis, Correlation};
+use mindprof_answers::{Advice, OwnCode};
 use mindprof_model::{Category, DeviceKind, EventId, Flags, Profile};
 use mindprof_trace::{ReadOptions, Reading, read_trace, read_trace_file_with, write_trace};
 
@@ -141,4 +142,22 @@ fn a_trace_that_is_written_again_says_the_same() {
         sum(profile, |id| correlation.owner(id).is_some())
     };
     assert_eq!(owners(&again).0, owners(&profile).0);
+}
+
+/// A thread without operators launches the kernels of this trace, and compiles for half of the step.
+#[test]
+fn nothing_is_priced_by_a_replay_that_does_not_follow_the_queue() {
+    let analysis = Analysis::build(trace_view().profile);
+    let advice = Advice::build(&analysis, &OwnCode::default());
+    let recorded = advice.overhead.recorded.0;
+    assert_eq!(recorded / 100_000, 140, "{recorded}");
+    assert_eq!(advice.overhead.share(), 0.0);
+    let findings = advice.findings.iter().map(|finding| finding.rule.id);
+    let findings: Vec<&str> = findings.collect();
+    assert_eq!(findings, ["bad-capture"]);
+    let missing = advice
+        .unknown
+        .iter()
+        .filter(|unknown| unknown.missing.contains("queue"));
+    assert!(missing.count() > 0);
 }
