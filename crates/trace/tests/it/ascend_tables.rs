@@ -5,7 +5,10 @@ use std::path::Path;
 
 use flate2::read::GzDecoder;
 use mindprof_model::{Category, DType, DeviceKind, Input};
-use mindprof_trace::{ReadOptions, Reading, read_trace_file, read_trace_file_with};
+use mindprof_trace::{
+    ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with, write_trace,
+};
+use proptest::prelude::*;
 
 use crate::ascend::{of_category, sample};
 
@@ -151,4 +154,38 @@ fn other_folders_are_refused_as_before() {
         message.ends_with("is a directory, expected a file"),
         "{message}"
     );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn damaged_files_never_panic(
+        file in 0..4_usize,
+        bytes in proptest::collection::vec((any::<u16>(), any::<u8>()), 0..12),
+        cut in proptest::option::of(any::<u16>()),
+    ) {
+        let names = ["ascend.db", "kernel_details.csv", "memory_record.csv", "trace_view.json"];
+        let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
+        let mut text = fs::read(Path::new(seeds).join(names[file])).unwrap();
+        for (place, value) in bytes {
+            let place = usize::from(place) % text.len();
+            text[place] = value;
+        }
+        text.truncate(cut.map_or(usize::MAX, usize::from));
+        if let Ok(profile) = read_trace(&text) {
+            let mut json = Vec::new();
+            write_trace(&profile, "trace.json", &mut json).unwrap();
+            prop_assert_eq!(read_trace(&json).unwrap().events().len(), profile.events().len());
+        }
+    }
+}
+
+#[test]
+fn the_files_that_are_damaged_in_tests_are_read_whole() {
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
+    for (name, kernels) in [("ascend.db", 9), ("kernel_details.csv", 4), ("trace_view.json", 3)] {
+        let profile = read_trace_file(&Path::new(seeds).join(name)).unwrap();
+        assert_eq!(of_category(&profile, Category::Kernel).0, kernels, "{name}");
+    }
 }
