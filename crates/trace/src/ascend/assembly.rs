@@ -119,9 +119,10 @@ impl Assembly {
         let (part, encoder) = (&mut self.part, &mut self.encoder);
         let parse = || {
             let [shapes, dtypes] = [shapes, dtypes].map(|id| part.strings.text(id));
-            match encode_inputs(encoder, shapes, dtypes) {
-                true => part.inputs.intern(encoder.words()),
-                false => InputsId::NONE,
+            if encode_inputs(encoder, shapes, dtypes) {
+                part.inputs.intern(encoder.words())
+            } else {
+                InputsId::NONE
             }
         };
         *self.inputs.entry((shapes, dtypes)).or_insert_with(parse)

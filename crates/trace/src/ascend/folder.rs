@@ -84,7 +84,8 @@ fn find_main(folder: &Path) -> Result<PathBuf> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = name_of(&path);
-        if name.ends_with(".db") && DATABASES.iter().any(|begin| name.starts_with(begin)) {
+        let is_database = path.extension().is_some_and(|extension| extension == "db");
+        if is_database && DATABASES.iter().any(|begin| name.starts_with(begin)) {
             databases.push(path);
         }
     }
@@ -100,9 +101,12 @@ fn find_main(folder: &Path) -> Result<PathBuf> {
     }
     let files = EVENT_FILES.iter().map(|name| folder.join(name));
     let mut files = files.filter(|path| path.is_file());
-    files.next().ok_or_else(|| match folder.ends_with(RESULTS) {
-        true => Error::NoProfile,
-        false => io::Error::from(io::ErrorKind::IsADirectory).into(),
+    files.next().ok_or_else(|| {
+        if folder.ends_with(RESULTS) {
+            Error::NoProfile
+        } else {
+            io::Error::from(io::ErrorKind::IsADirectory).into()
+        }
     })
 }
 

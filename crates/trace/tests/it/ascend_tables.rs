@@ -184,7 +184,11 @@ proptest! {
 #[test]
 fn the_files_that_are_damaged_in_tests_are_read_whole() {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
-    for (name, kernels) in [("ascend.db", 9), ("kernel_details.csv", 4), ("trace_view.json", 3)] {
+    for (name, kernels) in [
+        ("ascend.db", 9),
+        ("kernel_details.csv", 4),
+        ("trace_view.json", 3),
+    ] {
         let profile = read_trace_file(&Path::new(seeds).join(name)).unwrap();
         assert_eq!(of_category(&profile, Category::Kernel).0, kernels, "{name}");
     }

@@ -105,9 +105,12 @@ impl Database {
         let is_known = |column: &&str| known.iter().any(|name| name.eq_ignore_ascii_case(column));
         let columns: Vec<String> = columns
             .iter()
-            .map(|column| match is_known(column) {
-                true => format!("\"{column}\""),
-                false => "NULL".to_owned(),
+            .map(|column| {
+                if is_known(column) {
+                    format!("\"{column}\"")
+                } else {
+                    "NULL".to_owned()
+                }
             })
             .collect();
         let sql = format!("SELECT {} FROM \"{table}\"", columns.join(", "));

@@ -77,21 +77,20 @@ impl DatabaseReading<'_> {
             last = Some((place, thread));
             let kind = kernels.of_task.get(task);
             let kind = kind.map(|kind| &kernels.kinds[kind as usize]);
-            let (name, category) = match kind {
-                Some(kind) => (kind.name, Category::Kernel),
-                None => {
-                    let strings = &mut self.assembly.part.strings;
-                    let name = self.names.string(row, 6, strings)?;
-                    let is_wait = *waits
-                        .entry(name)
-                        .or_insert_with(|| is_wait(strings.text(name)));
-                    let category = if is_wait {
-                        Category::Other
-                    } else {
-                        Category::Kernel
-                    };
-                    (name, category)
-                }
+            let (name, category) = if let Some(kind) = kind {
+                (kind.name, Category::Kernel)
+            } else {
+                let strings = &mut self.assembly.part.strings;
+                let name = self.names.string(row, 6, strings)?;
+                let is_wait = waits
+                    .entry(name)
+                    .or_insert_with(|| is_wait(strings.text(name)));
+                let category = if *is_wait {
+                    Category::Other
+                } else {
+                    Category::Kernel
+                };
+                (name, category)
             };
             let added = self.assembly.add(Row {
                 category,

@@ -53,14 +53,13 @@ impl DatabaseReading<'_> {
             for (column, value) in (1..).zip(&mut key) {
                 *value = self.number_of(row, column)?;
             }
-            let kind = match known.get(&key) {
-                Some(&kind) => kind,
-                None => {
-                    let kind = kernels.kinds.len() as u32;
-                    kernels.kinds.push(self.kernel_kind(row)?);
-                    known.insert(key, kind);
-                    kind
-                }
+            let kind = if let Some(&kind) = known.get(&key) {
+                kind
+            } else {
+                let kind = kernels.kinds.len() as u32;
+                kernels.kinds.push(self.kernel_kind(row)?);
+                known.insert(key, kind);
+                kind
             };
             kernels.of_task.insert(task as u64, kind);
             Ok(())
@@ -92,23 +91,23 @@ impl DatabaseReading<'_> {
             ("Output Shapes", string(6)?),
             ("Output Data Types", string(7)?),
         ];
-        let mut arguments = String::new();
+        let mut arguments: Vec<String> = Vec::new();
         if self.keeps_arguments {
             let strings = &self.assembly.part.strings;
             for (key, text) in texts {
                 let text = serde_json::Value::from(strings.text(text));
-                arguments.push_str(&format!("\"{key}\":{text},"));
+                arguments.push(format!("\"{key}\":{text},"));
             }
             for (key, column) in [("Block Num", 8), ("Mix Block Num", 9)] {
                 if let Some(number) = integer(row, column)? {
-                    arguments.push_str(&format!("\"{key}\":{number},"));
+                    arguments.push(format!("\"{key}\":{number},"));
                 }
             }
         }
         Ok(KernelKind {
             name,
             inputs: self.assembly.inputs(shapes, dtypes),
-            arguments,
+            arguments: arguments.concat(),
         })
     }
 }

@@ -35,12 +35,11 @@ pub(super) fn read(input: impl Read, options: &ReadOptions<'_>) -> Result<PartRe
         let name = strings.intern(collective_name(kernel.name));
         let [shapes, dtypes] = [kernel.shapes, kernel.dtypes].map(|text| strings.intern(text));
         let inputs = assembly.inputs(shapes, dtypes);
-        let thread = match kernel.stream {
-            Some(stream) => assembly.thread(DeviceKind::PrivateUse1, kernel.device, stream),
-            None => {
-                let group = assembly.part.strings.intern("HCCL");
-                assembly.group(kernel.device, group)
-            }
+        let thread = if let Some(stream) = kernel.stream {
+            assembly.thread(DeviceKind::PrivateUse1, kernel.device, stream)
+        } else {
+            let group = assembly.part.strings.intern("HCCL");
+            assembly.group(kernel.device, group)
         };
         let end_ns = kernel.start_ns.zip(kernel.duration_ns);
         let added = assembly.add(Row {

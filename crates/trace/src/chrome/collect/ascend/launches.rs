@@ -165,7 +165,7 @@ fn find_events(
             last: last[track].filter(|&event: &u32| start(&events[event as usize]) == end.time),
             ..Around::default()
         };
-        for &other in open[track].iter() {
+        for &other in &open[track] {
             let event = &events[other as usize];
             if end_of(event) < end.time {
                 continue;
