@@ -151,7 +151,7 @@ fn nothing_is_priced_by_a_replay_that_does_not_follow_the_queue() {
     let advice = Advice::build(&analysis, &OwnCode::default());
     let recorded = advice.overhead.recorded.0;
     assert_eq!(recorded / 100_000, 140, "{recorded}");
-    assert_eq!(advice.overhead.share(), 0.0);
+    assert_eq!(advice.overhead.unrecorded.0, recorded);
     let findings = advice.findings.iter().map(|finding| finding.rule.id);
     let findings: Vec<&str> = findings.collect();
     assert_eq!(findings, ["bad-capture"]);

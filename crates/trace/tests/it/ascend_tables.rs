@@ -39,11 +39,8 @@ fn every_row_of_kernel_details_is_a_kernel() {
             .count(),
         19
     );
-    let cast = profile.events().iter();
-    let cast = cast
-        .filter(|event| profile.name(event) == "Cast66")
-        .next()
-        .unwrap();
+    let mut cast = profile.events().iter();
+    let cast = cast.find(|event| profile.name(event) == "Cast66").unwrap();
     let inputs: Vec<_> = profile.inputs().inputs(cast.inputs).collect();
     let [Input::Tensor { dtype, dims, .. }] = inputs.as_slice() else {
         panic!("one tensor: {inputs:?}");
