@@ -64,9 +64,9 @@ def test_operators_come_from_the_observer() -> None:
 
 
 def test_a_second_recording_has_operators_but_no_devices() -> None:
+    inner = mindprof.profile(activities=BOTH)
     with mindprof.profile(activities=BOTH) as outer:
         with pytest.warns(UserWarning, match="device events are recorded exclusively"):
-            inner = mindprof.profile(activities=BOTH)
             inner.start()
         add()
         inner.stop()
@@ -152,20 +152,24 @@ def test_a_dropped_recording_releases_kineto() -> None:
 
 
 def test_a_profiler_of_torch_inside_ends_the_devices_but_not_the_operators() -> None:
+    prof = mindprof.profile(activities=BOTH)
+    prof.start()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+        add()
+    add()
     with pytest.warns(UserWarning, match="device events are lost"):
-        with mindprof.profile(activities=BOTH) as prof:
-            with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
-                add()
-            add()
+        prof.stop()
     assert names(prof) == ADDED
     assert prof.lost_events == 1
 
 
 def test_inside_a_profiler_of_torch_there_are_operators_only() -> None:
+    prof = mindprof.profile(activities=BOTH)
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as theirs:
         with pytest.warns(UserWarning, match="device events are recorded exclusively"):
-            with mindprof.profile(activities=BOTH) as prof:
-                add()
+            prof.start()
+        add()
+        prof.stop()
     assert names(prof) == ADDED
     assert any(row.key == "aten::add" for row in theirs.key_averages())
 

@@ -103,9 +103,10 @@ def test_shares_agree_with_the_table_and_with_the_functions(tmp_path: Path, name
     answer = json.loads(command(tmp_path, "functions", trace, "--json"))
     (row,) = (row for row in answer["functions"] if row["function"] == function)
     shares = [100 * row[part]["cpu_us"] / answer["total"]["cpu_us"] for part in ("own", "total")]
-    # The screen leaves out the profiler's own cost, which the list of functions contains.
+    # The screen leaves out the profiler's own cost, which the list of functions contains. It does
+    # not tell a cost below 2 %.
     cost = re.search(r"own\s+cost\s+\((\d+)\s+%\)", text)
-    error = 1 + (int(cost[1]) if cost else 0)
+    error = 1 + (int(cost[1]) if cost else 2)
     assert any(abs(share - part) <= error for part in shares), (text, shares)
 
 

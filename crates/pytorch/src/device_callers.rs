@@ -110,8 +110,8 @@ impl<'a> Callers<'a> {
         }
     }
 
-    /// Returns the lives of the threads that a thread of the collection stands for. There are none
-    /// if it is a stream or if nothing tells.
+    /// Returns the lives of the threads that a thread of the collection stands for: an empty list for
+    /// a stream, and for a number that nothing explains.
     fn lives(&self, devices: &Part, thread: ThreadId) -> Vec<Life> {
         let Thread { native, device, .. } = devices.threads()[thread.index()];
         // The collector's own work has the number zero.

@@ -272,12 +272,12 @@ impl ThreadHandle {
         Self(0)
     }
 
-    /// Returns whether a collector means this handle by a number of which it kept 32 bits.
+    /// Returns whether a collector that keeps 32 bits of a handle means this one by a number.
     pub const fn is_meant_by(self, number: u64) -> bool {
         self.0 as u32 == number as u32
     }
 
-    #[doc(hidden)]
+    /// Returns a handle by its value, for tests.
     pub const fn from_raw(raw: u64) -> Self {
         Self(raw)
     }

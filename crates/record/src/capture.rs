@@ -61,8 +61,8 @@ pub struct Capture {
     pub(crate) processes: Vec<Arc<Part>>,
 }
 
-/// Completes an attached part by the events of the window that it belongs to. What it adds must
-/// refer only to strings, threads, inputs and stacks that the part holds.
+/// Completes an attached part by the events of the window that it belongs to. Added events must refer
+/// only to strings, threads, inputs and stacks that the part holds.
 pub type Join = fn(window: &WindowEvents, attached: &mut Part);
 
 /// The events that a window recorded itself, for parts that are joined to them.

@@ -1,8 +1,8 @@
 """The current recordings of torch, through the observer or through Kineto.
 
 The observer reports to all open recordings. It must not run while Kineto records operators, which
-would then be recorded twice: whichever of the two starts first excludes the other. Kineto may record
-devices beside the observer.
+would then be recorded twice: whichever of the two starts first excludes the other. Kineto may
+record devices beside the observer.
 """
 
 from __future__ import annotations
