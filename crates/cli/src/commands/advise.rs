@@ -20,7 +20,7 @@ A finding's share is the part of the step time that mending it would save. It
 comes from a replay of the trace without the cause, so work that overlaps with
 other work costs nothing, and the profiler's own cost is left out.
 
-Exit codes: 0 success, 1 a finding over the limit, 2 not judged, failure or usage
+Exit codes: 0 success, 1 over the limit, 2 not judged, failure or usage
 error";
 
 #[derive(Debug, clap::Args)]
