@@ -28,7 +28,14 @@ from tests import workloads
 COMMAND = [sys.executable, "-m", "mindprof", "run"]
 
 #: The files of a run with stacks.
-FILES = {"trace.json.gz", "summary.json", "table.txt", "stacks.folded", "flamegraph.svg"}
+FILES = {
+    "trace.json.gz",
+    "summary.json",
+    "table.txt",
+    "stacks.folded",
+    "flamegraph.svg",
+    "report.html",
+}
 
 TRAINING = """
 import mindtorch_v2 as torch
@@ -264,7 +271,7 @@ def test_results_are_in_a_folder_of_their_own(folder: Path) -> None:
 def test_what_is_recorded_can_be_chosen(folder: Path) -> None:
     name = write(folder, TRAINING)
     assert run("--no-stacks", "-q", "-o", "few", name).returncode == 0
-    few = {"trace.json.gz", "summary.json", "table.txt"}
+    few = {"trace.json.gz", "summary.json", "table.txt", "report.html"}
     assert {path.name for path in (folder / "few").iterdir()} == few
     done = run("--memory", "--flops", "--quiet", "--budget", "64MiB", "--out", "deep/all", name)
     assert done.returncode == 0

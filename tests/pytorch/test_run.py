@@ -436,5 +436,8 @@ def test_a_worker_that_dies_while_results_are_written_costs_none_of_them(tmp_pat
     assert "SIGCHLD arrived while results were written" in done.stderr
     assert "is killed by signal: Killed" in done.stderr
     files = {path.name for path in (tmp_path / "out").iterdir()}
-    expected = {"trace.json.gz", "summary.json", "table.txt", "stacks.folded", "flamegraph.svg"}
+    expected = {
+        *("trace.json.gz", "summary.json", "table.txt"),
+        *("stacks.folded", "flamegraph.svg", "report.html"),
+    }
     assert files == expected

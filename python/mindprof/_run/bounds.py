@@ -37,7 +37,7 @@ def expected_others() -> int:
 
 
 def has_room(path: Path, others: int) -> bool:
-    """Returns whether a trace and the other files fit into the folder."""
+    """Returns whether a file and the others fit into the folder."""
     return path.stat().st_size + others <= MOST_BYTES
 
 

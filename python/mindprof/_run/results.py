@@ -41,8 +41,12 @@ _NAMES = (
     "table{}.txt",
     "stacks{}.folded",
     "flamegraph{}.svg",
+    "report{}.html",
     "memory{}.html",
 )
+
+#: The size of the largest trace that a page is written of: a larger one would delay the end.
+_LARGEST_FOR_REPORT = 4 << 20
 
 #: The time after which a line reports the stage of the end of a run.
 SILENT_SECONDS = 2.0
@@ -103,6 +107,8 @@ class Results:
             for name, write in self._files(prof, report, screen):
                 self._write(self._path(name), write, written)
         self._shorten(prof, trace, written)
+        if trace in written and trace.stat().st_size <= _LARGEST_FOR_REPORT:
+            self._add_report(trace, written)
         if self.arguments.memory:
             self._write(self._path("memory{}.html"), self._timeline_writer(prof), written)
         written.sort(key=lambda path: path != trace)
@@ -216,6 +222,21 @@ class Results:
             files.append(("stacks{}.folded", report.write_stacks))
             files.append(("flamegraph{}.svg", report.write_flamegraph))
         return files
+
+    def _add_report(self, trace: Path, written: list[Path]) -> None:
+        """Writes the page of a trace, as `mindprof report` does, if the folder has room for it."""
+        self.stage = "writing the report"
+        others = sum(path.stat().st_size for path in written)
+
+        def write(path: Path) -> None:
+            title = f"{self._near(self.folder)}/{trace.name}"
+            _core.write_report(_core.Profile.read(trace), path, title, None, [])
+
+        page = self._path("report{}.html")
+        self._write(page, write, written)
+        if page in written and not self.arguments.keep_all and not has_room(page, others):
+            written.remove(page)
+            page.unlink()
 
     def _trace_writer(self, prof: RunProfile) -> Callable[[Path], Any]:
         recording = prof.recording
