@@ -190,9 +190,9 @@ impl<'a> Callers<'a> {
             let part = &self.window.part;
             let mut places: Vec<Option<usize>> = vec![None; part.threads().len()];
             for (place, (_, lives)) in self.by_handle.iter().enumerate() {
-                lives
-                    .iter()
-                    .for_each(|life| places[life.thread] = Some(place));
+                for life in lives {
+                    places[life.thread] = Some(place);
+                }
             }
             let mut spans = vec![Vec::new(); self.by_handle.len()];
             let operators = part.events().iter();

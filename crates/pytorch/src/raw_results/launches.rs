@@ -143,7 +143,9 @@ mod tests {
         for ((name, text), correlation, time) in calls {
             launches.add_call(StringId::from_raw(*name), text, *correlation, *time);
         }
-        work.iter().for_each(|number| launches.add_work(*number));
+        for number in work {
+            launches.add_work(*number);
+        }
         launches.unreported()
     }
 
