@@ -17,8 +17,10 @@ from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.kineto import KinetoHost
 from mindprof._frameworks.kineto_collector import (
     collection_to_end,
+    drop_collection,
     end_collection,
     ended_collection,
+    give_collection,
     kineto_is_busy,
     prepare_collection,
     start_collection,
@@ -26,7 +28,7 @@ from mindprof._frameworks.kineto_collector import (
     wait_for_devices,
 )
 from mindprof._frameworks.pytorch import PyTorchHost
-from mindprof._frameworks.torch_sessions import changes, collection_of
+from mindprof._frameworks.torch_sessions import Collection, changes, collection_of
 from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
@@ -74,11 +76,17 @@ class DeviceHost:
         if ProfilerActivity.CPU not in options.activities:
             return self._kineto.start(options)
         with changes:
-            # Asked first: during a recording, torch's own profiler and ours look the same.
-            is_free = not kineto_is_busy()
-            session = self._observer.start(options)
-            has_devices = is_free and self._collect(session, options)
-        if not has_devices:
+            # Kineto comes first: the session would record the calls that start it.
+            own = self._collect(options)
+            try:
+                session = self._observer.start(options)
+            except BaseException:
+                if own is not None:
+                    drop_collection(own)
+                raise
+            if own is not None:
+                give_collection(own, session)
+        if own is None:
             _warn(_WITHOUT_DEVICES)
         return session
 
@@ -88,20 +96,17 @@ class DeviceHost:
             self._kineto.join(session, options)
             return
         with changes:
-            is_free = not kineto_is_busy()
+            own = self._collect(options)
+            if own is not None:
+                give_collection(own, session)
             self._observer.join(session, options)
-            has_devices = is_free and self._collect(session, options)
-        if not has_devices:
+        if own is None:
             _warn(_WITHOUT_DEVICES)
 
-    def _collect(self, session: _core.Session, options: SessionOptions) -> bool:
+    def _collect(self, options: SessionOptions) -> Collection | None:
+        """Starts Kineto for the devices, and returns `None` if it is in use."""
         is_prepared, self._is_prepared = self._is_prepared, False
-        try:
-            return start_collection(session, options.for_devices(), is_prepared)
-        # A traceback would keep the session alive, and with it the recording.
-        except BaseException:
-            session.stop()
-            raise
+        return None if kineto_is_busy() else start_collection(options.for_devices(), is_prepared)
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Stops a recording."""

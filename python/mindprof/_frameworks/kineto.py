@@ -18,6 +18,7 @@ from mindprof._frameworks.kineto_collector import (
     collection_to_end,
     end_collection,
     ended_collection,
+    give_collection,
     kineto_is_busy,
     prepare_collection,
     start_collection,
@@ -108,8 +109,10 @@ class KinetoHost:
         torch = sys.modules["torch"]
         session.hold(torch_names.replaced(torch))
         is_prepared, self._is_prepared = self._is_prepared, False
-        if not start_collection(session, options, is_prepared):
+        own = start_collection(options, is_prepared)
+        if own is None:
             return False
+        give_collection(own, session)
         tell_torch(torch, is_profiling=True)
         return True
 

@@ -12,7 +12,9 @@ import sys
 import threading
 import warnings
 import weakref
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -77,17 +79,27 @@ def prepare_collection(options: SessionOptions) -> bool:
     return True
 
 
-def start_collection(session: _core.Session, options: SessionOptions, is_prepared: bool) -> bool:
-    """Starts Kineto for a session, and returns false if it is in use.
+class _SessionOfCollection:
+    """A reference to the session of a collection, which may start before the session."""
+
+    def __init__(self) -> None:
+        self.session: Callable[[], _core.Session | None] = lambda: None
+
+    def __call__(self) -> _core.Session | None:
+        return self.session()
+
+
+def start_collection(options: SessionOptions, is_prepared: bool) -> Collection | None:
+    """Starts Kineto, and returns `None` if it is in use. `give_collection` follows.
 
     Args:
-        session: The session that gets the results.
         options: The options of the collection.
         is_prepared: Whether Kineto was prepared for these options.
     """
-    own = Collection(weakref.ref(session), options, weakref.ref(threading.current_thread()))
+    thread = weakref.ref(threading.current_thread())
+    own = Collection(_SessionOfCollection(), options, thread)
     if not claim_kineto(own):
-        return False
+        return None
     torch = sys.modules["torch"]
     try:
         if not is_prepared:
@@ -95,8 +107,6 @@ def start_collection(session: _core.Session, options: SessionOptions, is_prepare
         torch._C._autograd._enable_profiler(
             kineto_config(torch, options), kineto_activities(torch, options)
         )
-        # A profiler that is dropped while it records must not block Kineto forever.
-        weakref.finalize(session, _let_go, own).atexit = False
     except BaseException as error:
         is_refused = isinstance(error, RuntimeError)
         # A signal handler may have raised after Kineto was started.
@@ -106,8 +116,16 @@ def start_collection(session: _core.Session, options: SessionOptions, is_prepare
         give_kineto_back()
         if not is_refused:
             raise
-        return False
-    return True
+        return None
+    return own
+
+
+def give_collection(own: Collection, session: _core.Session) -> None:
+    """Makes a running collection that of a session, which gets the results."""
+    # A profiler that is dropped while it records must not block Kineto forever. This makes no call
+    # of Python, which the session would record.
+    reference = weakref.ref(session, partial(_let_go, own))
+    own.session.session = reference  # type: ignore[attr-defined]
 
 
 def ended_collection(session: _core.Session) -> tuple[Collection, Any] | None:
@@ -213,7 +231,12 @@ def _end_at_exit() -> None:
         _ended[session] = own, result
 
 
-def _let_go(own: Collection) -> None:
+def drop_collection(own: Collection) -> None:
+    """Stops a collection whose session could not start."""
+    _let_go(own)
+
+
+def _let_go(own: Collection, _session: object = None) -> None:
     """Stops the collection of a session that was dropped, unless it has stopped already."""
     if not is_collected(own):
         return
