@@ -32,24 +32,40 @@ impl DetachedFrame {
     #[inline]
     pub(super) fn innermost(thread: ThreadState<'_>) -> Option<Self> {
         let path = frame_layout::known()?.frames;
-        // SAFETY: the state is that of the calling thread, which waits in a function that its
-        // innermost frame has called. That frame and everything on the path to it therefore stay
-        // alive, and the search has verified the path.
+        let frame = Self::innermost_address(thread)?;
+        if frame.is_null() {
+            return None;
+        }
+        // SAFETY: as in `innermost_address`.
         unsafe {
-            let mut frame = thread.word(path.state) as *const u64;
-            if let Some(link) = path.link
-                && !frame.is_null()
-            {
-                frame = frame.add(link).read() as *const u64;
-            }
-            if frame.is_null() {
-                return None;
-            }
             let object = frame.add(path.object).read() as *mut PyFrameObject;
             (!object.is_null()).then(|| Self {
                 frame: object,
                 code: frame.add(path.code).read() & !MARKS,
             })
+        }
+    }
+
+    /// Returns whether the calling thread is known to have no frame, such as one of autograd's that
+    /// runs no Python code.
+    pub(super) fn has_none(thread: ThreadState<'_>) -> bool {
+        Self::innermost_address(thread).is_some_and(<*const u64>::is_null)
+    }
+
+    /// Returns the address of the innermost frame of the calling thread: null if it has none, and
+    /// `None` if the layout is unknown.
+    #[inline]
+    fn innermost_address(thread: ThreadState<'_>) -> Option<*const u64> {
+        let path = frame_layout::known()?.frames;
+        // SAFETY: the state is that of the calling thread, which waits in a function that its
+        // innermost frame has called, if there is one. That frame and everything on the path to it
+        // therefore stay alive, and the search has verified the path.
+        unsafe {
+            let frame = thread.word(path.state) as *const u64;
+            match path.link {
+                Some(link) if !frame.is_null() => Some(frame.add(link).read() as *const u64),
+                Some(_) | None => Some(frame),
+            }
         }
     }
 

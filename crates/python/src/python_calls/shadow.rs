@@ -344,7 +344,7 @@ impl Shadow {
             return Stack::NONE;
         };
         let Some(attached) = thread.attached() else {
-            return self.noted_stack();
+            return self.noted_stack(thread);
         };
         let Some(frame) = attached.current_frame() else {
             return Stack::NONE;
@@ -372,10 +372,12 @@ impl Shadow {
         self.stack_inside(frame)
     }
 
-    /// Returns the stack noted in this recording. Counts the operator as unseen if there is none.
-    fn noted_stack(&self) -> Stack {
+    /// Returns the stack noted in this recording. Counts the operator as unseen if there is none,
+    /// unless the thread runs no Python code.
+    fn noted_stack(&self, thread: ThreadState<'_>) -> Stack {
         match self.noted {
             Some((key, stack)) if key == Key::now() => stack,
+            Some(_) | None if DetachedFrame::has_none(thread) => Stack::NONE,
             Some(_) | None => {
                 count_unseen_calls(1);
                 Stack::NONE
