@@ -35,8 +35,8 @@ class profile(_KinetoProfile):
     """Records operators, ranges and device work, from `start()` to `stop()` or by a schedule.
 
     Takes the arguments of `torch.profiler.profile`. All threads are recorded. Profilers may nest
-    and overlap, and each one gets all events of its own time. The exception is torch's collector,
-    Kineto, which records CUDA: only the profiler that started first gets the operators of torch.
+    and overlap, and each one gets all events of its own time. The exception are devices such as
+    CUDA, which torch's collector, Kineto, records for the profiler that started first.
 
     Args:
         activities: The activities to record, such as `ProfilerActivity.CPU`. A dict instead of an
