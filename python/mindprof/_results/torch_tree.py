@@ -52,7 +52,8 @@ _LAYOUTS = {
 
 _NEEDS_TORCH = "the event tree consists of torch's classes: import torch first"
 _HAS_DEVICES = (
-    "the event tree of a recording with device events was not kept: record with "
+    "the event tree of a recording with device events was not kept: set "
+    "MINDPROF_TORCH_BACKEND=kineto in the environment and record with "
     "record_shapes=True, profile_memory=True and with_stack=True"
 )
 _NO_ADDRESSES = (
