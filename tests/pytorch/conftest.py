@@ -14,6 +14,8 @@ def pytest_configure(config: pytest.Config) -> None:
     told = (
         "ignore:Warning. Profiler clears events:UserWarning",
         "ignore:.torch.jit.*is deprecated:DeprecationWarning",
+        # With CUDA, of all but the first of several recordings.
+        "ignore:device events are recorded exclusively:UserWarning",
     )
     for warning in told:
         config.addinivalue_line("filterwarnings", warning)

@@ -188,3 +188,11 @@ def test_a_forked_child_records_operators() -> None:
                 os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
     assert names(prof) == ADDED
+
+
+def test_a_warning_that_is_an_error_leaves_no_recording() -> None:
+    with mindprof.profile(activities=BOTH), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        inner = mindprof.profile(activities=BOTH)
+        with pytest.raises(UserWarning, match="device events are recorded exclusively"):
+            inner.start()

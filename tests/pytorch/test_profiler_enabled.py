@@ -117,6 +117,8 @@ def test_another_recording_goes_on_when_one_ends() -> None:
         assert answers() == INSIDE
 
 
+# With CUDA, whose collection it ends.
+@pytest.mark.filterwarnings("ignore:device events are lost:UserWarning")
 def test_a_profiler_of_torch_inside_of_ours_is_what_torch_tells_of() -> None:
     with mindprof.profile():
         with torch.autograd.profiler.profile() as inside:

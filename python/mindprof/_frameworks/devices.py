@@ -78,17 +78,17 @@ class DeviceHost:
         with changes:
             # Kineto comes first: the session would record the calls that start it.
             own = self._collect(options)
+            if own is None:
+                # Before there is a session, because a warning may be an error.
+                _warn(_WITHOUT_DEVICES)
+                return self._observer.start(options)
             try:
                 session = self._observer.start(options)
             except BaseException:
-                if own is not None:
-                    drop_collection(own)
+                drop_collection(own)
                 raise
-            if own is not None:
-                give_collection(own, session)
-        if own is None:
-            _warn(_WITHOUT_DEVICES)
-        return session
+            give_collection(own, session)
+            return session
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Adds torch's operators to a recording that started before torch was imported."""

@@ -391,7 +391,11 @@ class profile(SharedResults):
 
     def _take_results(self, session: _core.Session) -> None:
         # Stops before waiting for workers, which a signal may interrupt, such as when one dies.
-        self.kineto_results = self._accumulated = self._host.stop(session)
+        try:
+            self.kineto_results = self._accumulated = self._host.stop(session)
+        except BaseException:
+            self._end_workers(None)
+            raise
         if self.acc_events:
             self._finished.append(session)
             # Combined when results are first read.
