@@ -8,7 +8,6 @@ that were launched on its thread while it ran.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable
 
@@ -16,16 +15,14 @@ from mindprof import _core
 from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.kineto import KinetoHost
 from mindprof._frameworks.kineto_collector import (
-    collection_to_end,
     drop_collection,
     end_collection,
-    ended_collection,
     give_collection,
     kineto_is_busy,
     prepare_collection,
     start_collection,
     tell_end,
-    wait_for_devices,
+    toggle_collection,
 )
 from mindprof._frameworks.pytorch import PyTorchHost
 from mindprof._frameworks.torch_sessions import Collection, changes, collection_of
@@ -110,24 +107,14 @@ class DeviceHost:
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Stops a recording."""
-        # `None` during interpreter shutdown, after the collection was stopped at exit.
-        torch = sys.modules.get("torch")
-        ended = ended_collection(session)
-        if ended is not None:
-            _, result = ended
-            self._observer.stop(session)
-        elif torch is not None and (found := collection_to_end(session)) is not None:
-            wait_for_devices(torch, found.options)
-            self._observer.stop(session)
-            result = end_collection(torch, found)
-        else:
+        collected = end_collection(session, lambda: self._observer.stop(session))
+        if collected is None:
             return self._observer.stop(session)
         try:
-            profile = session.stop_with_devices(result)
+            profile = session.stop_with_devices(collected.result)
         finally:
-            if torch is not None:
-                tell_end(torch)
-        if result is None:
+            tell_end()
+        if collected.result is None:
             _warn(_DEVICES_ARE_LOST)
         return profile
 
@@ -138,11 +125,9 @@ class DeviceHost:
         groups = set(activities)
         self._observer.toggle(session, enabled, groups)
         devices = groups - {ProfilerActivity.CPU}
-        if devices and collection_of(session) is not None:
-            torch = sys.modules["torch"]
-            native = torch.profiler.ProfilerActivity
-            names = {getattr(native, group.name) for group in devices}
-            torch._C._autograd._toggle_collection_dynamic(enabled, names)
+        own = collection_of(session)
+        if devices and own is not None:
+            toggle_collection(own, enabled, devices)
 
 
 def _warn(text: str) -> None:

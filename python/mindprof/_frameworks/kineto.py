@@ -15,19 +15,16 @@ from mindprof import _core
 from mindprof._frameworks import torch_names
 from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.kineto_collector import (
-    collection_to_end,
     end_collection,
-    ended_collection,
     give_collection,
     kineto_is_busy,
     prepare_collection,
     start_collection,
     tell_end,
-    wait_for_devices,
+    toggle_collection,
 )
-from mindprof._frameworks.kineto_config import records_all_threads
 from mindprof._frameworks.pytorch import PyTorchHost
-from mindprof._frameworks.torch_backend import observer_works, supported_devices, torch_version
+from mindprof._frameworks.torch_backend import observer_works, supported_devices
 from mindprof._frameworks.torch_sessions import (
     BY_OBSERVER,
     IS_BUSY,
@@ -43,12 +40,6 @@ from mindprof._settings.options import SessionOptions
 _IS_LOST = (
     "torch's events are lost: torch.profiler was started inside this recording, which torch does "
     "not support, or a recording of memory was stopped on another thread than it was started on."
-)
-
-_TOGGLES_ALL_THREADS = (2, 15)
-_CANNOT_BE_TOGGLED = (
-    "collection continues: this torch cannot toggle it for all threads. To toggle it, record only "
-    "the current thread with mindprof.ExperimentalConfig(profile_all_threads=False)."
 )
 
 
@@ -118,23 +109,14 @@ class KinetoHost:
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Stops a recording."""
-        # `None` during interpreter shutdown, after the collection was stopped at exit.
-        torch = sys.modules.get("torch")
-        ended = ended_collection(session)
-        if ended is not None:
-            own, result = ended
-        elif torch is not None and (found := collection_to_end(session)) is not None:
-            own = found
-            wait_for_devices(torch, own.options)
-            result = end_collection(torch, own)
-        else:
+        collected = end_collection(session)
+        if collected is None:
             return self._observer.stop(session)
         try:
-            profile = session.stop_with(result, own.options.with_stack)
+            profile = session.stop_with(collected.result, collected.options.with_stack)
         finally:
-            if torch is not None:
-                tell_end(torch)
-        if result is None:
+            tell_end()
+        if collected.result is None:
             _warn(_IS_LOST)
         return profile
 
@@ -142,18 +124,8 @@ class KinetoHost:
         self, session: _core.Session, enabled: bool, activities: Iterable[ProfilerActivity]
     ) -> None:
         """Pauses or resumes a recording."""
-        torch = sys.modules["torch"]
         own = collection_of(session)
-        if own is None:
-            self._observer.toggle(session, enabled, activities)
-        elif records_all_threads(own.options) and torch_version(torch) < _TOGGLES_ALL_THREADS:
-            # This torch cannot resume a collection of all threads.
-            if not enabled:
-                _warn(_CANNOT_BE_TOGGLED)
-        else:
-            groups = torch.profiler.ProfilerActivity
-            names = {getattr(groups, group.name) for group in activities}
-            torch._C._autograd._toggle_collection_dynamic(enabled, names)
+        if own is None or toggle_collection(own, enabled, activities):
             self._observer.toggle(session, enabled, activities)
 
 

@@ -12,17 +12,18 @@ import sys
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from mindprof import _core
 from mindprof._frameworks import torch_names
 from mindprof._frameworks.call_level import level_outside
-from mindprof._frameworks.kineto_config import kineto_activities, kineto_config
+from mindprof._frameworks.kineto_config import kineto_activities, kineto_config, records_all_threads
 from mindprof._frameworks.kineto_results import check_results
+from mindprof._frameworks.torch_backend import torch_version
 from mindprof._frameworks.torch_sessions import (
     Collection,
     claim_kineto,
@@ -33,8 +34,14 @@ from mindprof._frameworks.torch_sessions import (
     running_collection,
     tell_torch,
 )
-from mindprof._settings.activity import DEVICE_NAMES
+from mindprof._settings.activity import DEVICE_NAMES, ProfilerActivity
 from mindprof._settings.options import SessionOptions
+
+_TOGGLES_ALL_THREADS = (2, 15)
+_CANNOT_BE_TOGGLED = (
+    "collection continues: this torch cannot toggle it for all threads. To toggle it, record only "
+    "the current thread with mindprof.ExperimentalConfig(profile_all_threads=False)."
+)
 
 _ENDED_BEFORE = (
     "torch was recorded until the interpreter began to exit: its later events are missing."
@@ -128,23 +135,61 @@ def give_collection(own: Collection, session: _core.Session) -> None:
     own.session.session = reference  # type: ignore[attr-defined]
 
 
-def ended_collection(session: _core.Session) -> tuple[Collection, Any] | None:
-    """Takes the collection of a session that ended at exit, and warns. `None` if none did."""
-    found = _ended.pop(session, None)
-    if found is not None:
+class Collected(NamedTuple):
+    """A collection that has ended.
+
+    Args:
+        options: The options of the collection.
+        result: What torch returned, or `None` if it was lost.
+    """
+
+    options: SessionOptions
+    result: Any
+
+
+def end_collection(
+    session: _core.Session, close: Callable[[], object] = lambda: None
+) -> Collected | None:
+    """Ends the collection of a session and releases Kineto. Returns `None` if it has none.
+
+    Args:
+        session: The session.
+        close: Called when the devices have finished, while Kineto still runs.
+    """
+    if session in _ended:
+        own, result = _ended.pop(session)
         warnings.warn(_ENDED_BEFORE, stacklevel=level_outside())
-    return found
-
-
-def end_collection(torch: ModuleType, own: Collection) -> Any:
-    """Stops and releases Kineto, and returns its results, or `None` if they are lost."""
+        close()
+        return Collected(own.options, result)
+    # `None` during interpreter shutdown, after the collection was stopped at exit.
+    torch = sys.modules.get("torch")
+    found = None if torch is None else collection_of(session)
+    if torch is None or found is None:
+        return None
+    _wait_for_devices(torch, found.options)
+    close()
     result = _end(torch)
     if result is None:
-        _leave(own)
-    return result
+        _leave(found)
+    return Collected(found.options, result)
 
 
-def wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
+def toggle_collection(
+    own: Collection, enabled: bool, activities: Iterable[ProfilerActivity]
+) -> bool:
+    """Pauses or resumes a collection. If this torch cannot, warns and returns false."""
+    torch = sys.modules["torch"]
+    if records_all_threads(own.options) and torch_version(torch) < _TOGGLES_ALL_THREADS:
+        if not enabled:
+            warnings.warn(_CANNOT_BE_TOGGLED, stacklevel=level_outside())
+        return False
+    groups = torch.profiler.ProfilerActivity
+    names = {getattr(groups, group.name) for group in activities}
+    torch._C._autograd._toggle_collection_dynamic(enabled, names)
+    return True
+
+
+def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
     """Synchronizes the devices, so that all launched work is recorded."""
     for group in options.activities:
         device = getattr(torch, DEVICE_NAMES.get(group, ""), None)
@@ -152,15 +197,12 @@ def wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
             device.synchronize()
 
 
-def tell_end(torch: ModuleType) -> None:
+def tell_end() -> None:
     """Notifies torch of the end of recording, if neither we nor torch's profiler record."""
-    if not _core.is_profiling() and not torch_names.runs_own_profiler(torch):
-        tell_torch(torch, is_profiling=False)
-
-
-def collection_to_end(session: _core.Session) -> Collection | None:
-    """Returns the collection that runs for a session, or `None`, also if torch is unloaded."""
-    return collection_of(session) if "torch" in sys.modules else None
+    torch = sys.modules.get("torch")
+    if torch is None or _core.is_profiling() or torch_names.runs_own_profiler(torch):
+        return
+    tell_torch(torch, is_profiling=False)
 
 
 def _leave(own: Collection) -> None:
@@ -225,7 +267,7 @@ def _end_at_exit() -> None:
         return
     with suppress(RuntimeError):
         # A device that has failed raises again.
-        wait_for_devices(torch, own.options)
+        _wait_for_devices(torch, own.options)
     session, result = own.session(), _end(torch)
     if session is not None:
         _ended[session] = own, result
@@ -244,4 +286,4 @@ def _let_go(own: Collection, _session: object = None) -> None:
     with suppress(RuntimeError):
         torch._C._autograd._disable_profiler()
     give_kineto_back()
-    tell_end(torch)
+    tell_end()
