@@ -1,5 +1,7 @@
 //! The first screen of `mindprof run` in words: at most 25 lines of 80 columns.
 
+mod functions;
+
 use std::fmt::Write as _;
 
 use mindprof_answers::{
@@ -9,8 +11,8 @@ use mindprof_answers::{
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
+use self::functions::{fitted, function_rows, is_passing_on};
 use crate::advice;
-use crate::functions::short_name;
 use crate::grid::{Align, characters, cut, dense_grid, push_wrapped};
 use crate::number::memory_text;
 use crate::run::imports_text;
@@ -55,16 +57,10 @@ const FACT: u64 = 5;
 const VERDICT: u64 = 30;
 const NEARLY_ALL: u64 = 98;
 
-/// A function that takes more than this share of the time in total, and less than the other by
-/// itself, only passes on: it tells nothing.
-const PASSED_ON: u64 = 95;
-const PASSING: u64 = 5;
-
 /// The number of operators from which on they are many.
 const MANY: u64 = 100;
 
-/// The largest widths of what a function mostly calls, and of the name of an operator.
-const MOSTLY: usize = 24;
+/// The largest width of the name of an operator.
 const NAME: usize = 20;
 
 /// The last lines of the screen, which only the launcher knows.
@@ -602,70 +598,6 @@ fn share_text(part: Nanos, whole: Nanos) -> String {
     }
 }
 
-fn is_passing_on(path: &CodePath, total: Nanos) -> bool {
-    is_share(path.total, total, PASSED_ON) && !is_share(path.own, total, PASSING)
-}
-
-/// Returns the rows of at most `limit` functions. A function is never shown without its callers,
-/// except for those that only pass on.
-fn function_rows(paths: &CodePaths, limit: usize) -> Vec<Vec<String>> {
-    let total = paths.total;
-    let is_wanted = |path: &&CodePath| !is_passing_on(path, total);
-    let mut totals: Vec<Nanos> = (paths.paths.iter())
-        .filter(is_wanted)
-        .map(|path| path.total)
-        .filter(|&time| is_share(time, total, LEAST))
-        .collect();
-    totals.sort_unstable_by(|a, b| b.cmp(a));
-    // The least total that keeps within the limit.
-    let least = match totals.get(limit) {
-        Some(&beyond) => Nanos(beyond.0 + 1),
-        None => totals.last().copied().unwrap_or(Nanos(u64::MAX)),
-    };
-    let shown = |path: &&CodePath| path.total >= least && !is_passing_on(path, total);
-    let mostly = |path: &CodePath| {
-        let called = path
-            .mostly
-            .as_ref()
-            .filter(|_| is_share(path.own, total, LEAST));
-        called.map_or_else(String::new, |called| {
-            short_name(&visible(&called.name), MOSTLY)
-        })
-    };
-    let widest = paths
-        .paths
-        .iter()
-        .filter(shown)
-        .map(|path| characters(&mostly(path)))
-        .max();
-    let room = WIDTH - 15 - widest.unwrap_or(0).max(6);
-    let mut around: Vec<usize> = Vec::new();
-    let mut rows = Vec::new();
-    for path in &paths.paths {
-        while around.last().is_some_and(|&depth| depth >= path.depth) {
-            around.pop();
-        }
-        if !shown(&path) {
-            continue;
-        }
-        let indent = "  ".repeat(around.len());
-        around.push(path.depth);
-        let place = fitted(
-            &path.function,
-            &path.file,
-            path.line,
-            room - indent.len().min(20),
-        );
-        rows.push(vec![
-            percent(path.total, total),
-            percent(path.own, total),
-            format!("{indent}{place}"),
-            mostly(path),
-        ]);
-    }
-    rows
-}
-
 fn operator_rows(screen: &Screen) -> Vec<Vec<String>> {
     let total = screen.paths.total;
     let operators = screen.operators.iter().take(OPERATORS);
@@ -708,30 +640,6 @@ fn named_place(screen: &Screen, place: &CodePlace) -> String {
 fn function_name<'a>(screen: &'a Screen, place: &'a CodePlace) -> &'a str {
     let found = screen.facts.sources.function(&place.file, place.line);
     found.map_or(place.function.as_str(), |function| function.name.as_str())
-}
-
-/// Returns a place in at most `limit` characters. The folders and the class go first, then the end
-/// of the function's name, then the beginning of the file's; the line stays.
-fn fitted(function: &str, file: &str, line: u32, limit: usize) -> String {
-    let whole = format!("{function} ({file}:{line})");
-    if characters(&whole) <= limit {
-        return visible(&whole).into_owned();
-    }
-    let name = file.rsplit('/').next().unwrap_or(file);
-    let place = format!("({name}:{line})");
-    let is_short = characters(function) + 1 + characters(&place) <= limit;
-    let method = function.rsplit('.').next().unwrap_or(function);
-    let function = if is_short { function } else { method };
-    let left = limit.saturating_sub(characters(&place) + 1);
-    let text = if left >= characters(function).min(8) {
-        format!("{} {place}", cut(function, Some(left)))
-    } else {
-        let kept = limit.saturating_sub(characters(function).min(12) + 5);
-        let skipped = characters(&place).saturating_sub(kept);
-        let rest: String = place.chars().skip(skipped).collect();
-        format!("{} (...{rest}", cut(function, Some(12)))
-    };
-    visible(&text).into_owned()
 }
 
 #[cfg(test)]

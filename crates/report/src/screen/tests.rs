@@ -244,3 +244,48 @@ fn operators_and_findings_make_room_for_functions() {
     }
     assert_eq!(found(&screen_text(&screen, &end)), 1);
 }
+
+#[test]
+fn functions_that_the_verdict_names_are_the_last_to_go() {
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    // Ten functions that call each other, and beside them the one with the most time of its own.
+    let mut start = 0;
+    let mut add = |part: &mut Part, name: &str, frames: &[String], duration: u64| {
+        let stack = frames.iter().fold(StackId::NONE, |caller, frame| {
+            let frame = part.strings.intern(frame);
+            part.stacks.push(caller, frame)
+        });
+        let name = part.strings.intern(name);
+        let time = Nanos(duration * 1_000_000);
+        let mut event = Event::new(Category::Operator, name, thread, Nanos(start), time);
+        event.stack = stack;
+        part.add_event(event);
+        start += time.0;
+    };
+    let chain = (0..10).map(|depth| format!("train.py({}): step{depth}", 10 + depth));
+    let chain: Vec<String> = std::iter::once("train.py(3): main".to_owned())
+        .chain(chain)
+        .collect();
+    for depth in 2..=chain.len() {
+        add(&mut part, "aten::mul", &chain[..depth], 6);
+    }
+    let guilty = [
+        "train.py(3): main".to_owned(),
+        "train.py(40): tokenize".to_owned(),
+    ];
+    add(&mut part, "aten::item", &guilty, 20);
+    let profile = part.into_profile().expect("everything was added");
+    let screen = screen_of(profile, ScreenFacts::default());
+    for limit in 1..FUNCTIONS {
+        let rows = function_rows(&screen.paths, limit);
+        assert_eq!(rows.len(), limit);
+        let is_named = |row: &Vec<String>| row[2].contains("tokenize (train.py:40)");
+        assert!(rows.iter().any(is_named), "{limit}: {rows:?}");
+    }
+}
