@@ -63,6 +63,18 @@ def test_operators_come_from_the_observer() -> None:
     assert any("test_devices.py" in frame for frame in event.stack)
 
 
+def test_ranges_of_compiled_code_have_their_inputs() -> None:
+    x = torch.ones(3, 4)
+    with mindprof.profile(activities=BOTH, record_shapes=True) as prof:
+        opened = torch._C._profiler._RecordFunctionFast("fused", [x], {"grid": "g"})
+        with opened:
+            x.add(x)
+    [event] = [event for event in prof.events() if event.name == "fused"]
+    assert event.input_shapes == [[3, 4]]
+    assert event.kwinputs == {"grid": "g"}
+    assert [child.name for child in event.cpu_children] == ["aten::add"]
+
+
 def test_a_second_recording_has_operators_but_no_devices() -> None:
     inner = mindprof.profile(activities=BOTH)
     with mindprof.profile(activities=BOTH) as outer:

@@ -161,8 +161,8 @@ mod _core {
     use crate::torch_names::TorchWithoutSlot;
     #[pymodule_export]
     use crate::torch_probe::{
-        TorchProbe, check_torch_memory, is_observing_torch, torch_forks_are_safe,
-        torch_ranges_heard,
+        TorchProbe, check_torch_memory, is_observing_torch, torch_begin_unrecorded,
+        torch_forks_are_safe, torch_ranges_heard,
     };
 
     #[pymodule_export]

@@ -93,6 +93,14 @@ pub(crate) fn torch_ranges_heard() -> u64 {
     Observer::texts_heard()
 }
 
+/// Calls a function of torch that begins a range, which is not recorded.
+#[pyfunction]
+pub(crate) fn torch_begin_unrecorded<'py>(
+    begin: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    Observer::unrecorded(|| begin.call0())
+}
+
 /// Returns the observer that a probe has built.
 ///
 /// # Errors

@@ -177,6 +177,9 @@ impl Started {
         state: &ThreadState,
     ) -> Option<(OpenScope, Kind)> {
         state.texts.set(state.texts.get() + 1);
+        if state.skips_texts.get() {
+            return None;
+        }
         // SAFETY: the name of a live record is a NUL-terminated string.
         let text = unsafe { CStr::from_ptr(text) };
         // Checking first is several times faster than searching for what to replace.

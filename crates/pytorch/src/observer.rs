@@ -96,6 +96,16 @@ impl Observer {
         with_state(|state| state.texts.get()).unwrap_or(0)
     }
 
+    /// Returns what `begin` returns. The range that it begins on this thread is not recorded, though
+    /// other observers of torch hear it.
+    pub fn unrecorded<T>(begin: impl FnOnce() -> T) -> T {
+        let skip = |skips| with_state(|state| state.skips_texts.replace(skips)).unwrap_or(false);
+        let before = skip(true);
+        let result = begin();
+        skip(before);
+        result
+    }
+
     /// Makes torch report scopes until the returned attachment is dropped. The caller holds
     /// Python's lock in both calls, so that no fork comes in between.
     ///

@@ -29,6 +29,8 @@ pub(crate) struct ThreadState {
     /// How many ranges and backward nodes, whose names are temporary, torch has begun on this
     /// thread.
     pub(crate) texts: Cell<u64>,
+    /// Whether ranges that torch begins on this thread are left to someone else.
+    pub(crate) skips_texts: Cell<bool>,
     /// torch's number of the thread; zero until it is known.
     number: Cell<u64>,
     /// The scope that began last, unless one has ended here since, and the value of
@@ -43,6 +45,7 @@ impl ThreadState {
             names: KnownNames::new(),
             evaluation: Cell::new(ptr::null_mut()),
             texts: Cell::new(0),
+            skips_texts: Cell::new(false),
             number: Cell::new(0),
             last: Cell::new((ptr::null(), 0)),
         }

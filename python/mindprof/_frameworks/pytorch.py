@@ -14,6 +14,7 @@ from mindprof._frameworks.torch_sessions import (
     IS_BUSY,
     WITHOUT_TORCH,
     changes,
+    kineto_is_claimed,
     operators_are_claimed,
     torch_told,
 )
@@ -96,7 +97,8 @@ def _replaced(options: SessionOptions) -> list[object]:
     """Replaces the parts of torch that a recording needs, while the result is held."""
     torch = sys.modules["torch"]
     # The names come first: some of torch's functions cannot handle an object of ours in its slot.
-    held: list[object] = [*torch_names.replaced(torch), *fast_ranges.replaced(torch)]
+    ranges = fast_ranges.replaced(torch, kineto_is_claimed)
+    held: list[object] = [*torch_names.replaced(torch), *ranges]
     if options.profile_memory and options.record_shapes and reports_memory(torch):
         # Memory categories are derived from operators and their inputs.
         held += optimizer_watch.replaced(torch)
