@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { gzipSync } from "node:zlib";
-import { fromBase64, readBlock, readColumn, unpack } from "../../crates/report/page/columns.js";
+import { fromBase64, fromDense, readBlock, readColumn, unpack } from "../../crates/report/page/columns.js";
 
 /** Writes a column as `columns.rs` does. */
 function planes(values, isDifference) {
@@ -41,10 +41,15 @@ test("a block has a document and columns behind it", async () => {
   const block = readBlock(bytes);
   assert.deepEqual(block.document.strings, ["\u00e9<"]);
   assert.deepEqual(Array.from(block.columns.get("a")), [1, 2]);
-  const packed = await unpack(gzipSync(bytes).toString("base64"));
+  const packed = await unpack(JSON.stringify({ packed: gzipSync(bytes).toString("base64") }));
   assert.deepEqual(Array.from(packed.columns.get("a")), [1, 2]);
 });
 
 test("base64 is read", () => {
   assert.deepEqual(Array.from(fromBase64("AQID/w==")), [1, 2, 3, 255]);
+});
+
+test("dense text is read", () => {
+  assert.deepEqual(Array.from(fromDense("dense6;\u0100 /o{~")), [0, 1, 2, 253, 254, 255]);
+  assert.deepEqual(Array.from(fromDense("dense0;")), []);
 });

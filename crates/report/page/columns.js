@@ -1,5 +1,5 @@
 // @ts-check
-// Reads the data block of a page: base64, gzip, a document and columns of whole numbers.
+// Reads the data block of a page: base64 or dense text, gzip, a document and columns of whole numbers.
 
 /**
  * @typedef {object} Place
@@ -84,12 +84,44 @@ export function fromBase64(text) {
   return bytes;
 }
 
+/** The characters of dense text that stand in pairs, and the first pair; page/dense.rs describes both. */
+const REPLACED = [...'\0\b\n\v\f\r\x1a\x1b"&\'<>\\'].map((letter) => letter.charCodeAt(0));
+const FIRST_PAIR = 0x100;
+
+/**
+ * Returns the bytes of a dense text.
+ * @param {string} text
+ * @returns {Uint8Array}
+ */
+export function fromDense(text) {
+  const begin = text.indexOf(";") + 1;
+  const bytes = new Uint8Array(Number(text.slice("dense".length, begin - 1)));
+  let bits = 0, count = 0, at = 0;
+  for (let i = begin; i < text.length; i += 1) {
+    const letter = text.charCodeAt(i), pair = letter - FIRST_PAIR;
+    if (letter < 128) {
+      bits = (bits << 7) | letter;
+      count += 7;
+    } else {
+      bits = (bits << 14) | (REPLACED[pair >> 7] << 7) | (pair & 127);
+      count += 14;
+    }
+    for (; count >= 8; at += 1) {
+      count -= 8;
+      bytes[at] = bits >>> count;
+    }
+    bits &= 127;
+  }
+  return bytes;
+}
+
 /**
  * Unpacks a data block.
- * @param {string} packed
+ * @param {string} text
  */
-export async function unpack(packed) {
-  const source = new Blob([/** @type {any} */ (fromBase64(packed))]).stream();
+export async function unpack(text) {
+  const packed = text.startsWith("dense") ? fromDense(text) : fromBase64(JSON.parse(text).packed);
+  const source = new Blob([/** @type {any} */ (packed)]).stream();
   const plain = source.pipeThrough(new DecompressionStream("gzip"));
   return readBlock(new Uint8Array(await new Response(plain).arrayBuffer()));
 }

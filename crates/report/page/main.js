@@ -102,9 +102,9 @@ function showCurrentLink() {
 }
 
 async function begin() {
-  const data = JSON.parse(document.getElementById("data")?.textContent || "{}");
+  const data = document.getElementById("data")?.textContent || "{}";
   for (const element of document.querySelectorAll(".scripted")) if (!element.hasAttribute("data-memory")) /** @type {HTMLElement} */ (element).hidden = false;
-  const { document: found, columns } = await unpack(data.packed);
+  const { document: found, columns } = await unpack(data);
   const report = new Report(new Profile(found, columns));
   addEventListener("hashchange", () => report.show());
   const panes = [...document.querySelectorAll("nav a")].map((link) => (link.getAttribute("href") || "").slice(1));

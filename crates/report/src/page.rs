@@ -14,6 +14,7 @@ mod compare_findings;
 mod contents;
 mod critical;
 mod data;
+mod dense;
 mod engine;
 mod events;
 mod findings;

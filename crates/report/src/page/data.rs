@@ -4,7 +4,8 @@
 //! length of the document (4 bytes) | document (JSON) | columns
 //! ```
 //!
-//! All of it is compressed and written as base64, so that no name can be taken for markup.
+//! All of it is compressed and written as base64, so that no name can be taken for markup. Large
+//! blocks are denser text, because base64 would be a quarter of the page.
 
 use mindprof_trace::{Compression, Effort, write_compressed};
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use super::base64::base64;
 use super::columns::Columns;
 use super::contents::Contents;
 use super::critical::write_path;
+use super::dense::dense;
 use super::events::DrawnEvents;
 use super::findings::findings_json;
 use super::flames::write_flames;
@@ -25,10 +27,11 @@ use crate::error::Result;
 /// The version of the layout, which the scripts check.
 const VERSION: u32 = 1;
 
-/// The size of columns from which on speed matters more than the last 2 % of the size.
+/// The size of columns from which on speed matters more than the last 2 % of compression, and the
+/// size of the text more than its looks.
 const LARGE: usize = 4 << 20;
 
-/// Returns the data block as JSON.
+/// Returns the data block: JSON or, if it is large, dense text.
 pub(super) fn data_block(
     contents: &Contents<'_>,
     drawn: &DrawnEvents,
@@ -80,7 +83,8 @@ pub(super) struct Rest<'a> {
 fn packed(document: &str, columns: &[u8]) -> Result<String> {
     let mut compressed = Vec::new();
     let length = (document.len() as u32).to_le_bytes();
-    let effort = if columns.len() > LARGE {
+    let is_large = columns.len() > LARGE;
+    let effort = if is_large {
         Effort::Fast
     } else {
         Effort::Small
@@ -90,5 +94,9 @@ fn packed(document: &str, columns: &[u8]) -> Result<String> {
         out.write_all(document.as_bytes())?;
         Ok(out.write_all(columns)?)
     })?;
-    Ok(format!("{{\"packed\":\"{}\"}}", base64(&compressed)))
+    Ok(if is_large {
+        dense(&compressed)
+    } else {
+        format!("{{\"packed\":\"{}\"}}", base64(&compressed))
+    })
 }
