@@ -29,8 +29,9 @@ impl Nanos {
 impl Add for Nanos {
     type Output = Self;
 
+    /// Saturates: a file may claim durations whose sum exceeds 584 years.
     fn add(self, other: Self) -> Self {
-        Self(self.0 + other.0)
+        Self(self.0.saturating_add(other.0))
     }
 }
 
