@@ -1,11 +1,12 @@
 """Compares how fast mindprof and HTA (HolisticTraceAnalysis) analyse a trace, in one run.
 
 `mindprof device` is compared with HTA's temporal breakdown, kernel types, overlap, idle time,
-launches and queue lengths of one rank, and `mindprof critical-path` with HTA's critical path of one
-step. HTA's times leave out its imports and include loading the trace; those of mindprof are the
-times of whole processes. `mindprof info` shows how much of them is reading.
+launches and queue lengths of one rank, and `mindprof critical-path` with HTA's critical path of
+all steps. HTA's times leave out its imports and include loading the trace; those of mindprof
+are the times of whole processes. `mindprof info` shows how much of them is reading, and the last
+rows leave reading out of both. `--megabytes` repeats each trace up to this size of JSON.
 
-    python benchmarks/hta.py --hta-python target/clients/bin/python TRACE [TRACE ...]
+    python benchmarks/hta.py --hta-python target/hta/bin/python TRACE [TRACE ...]
 
 CPU time is more reliable than elapsed time on a shared machine. Both are printed.
 """
@@ -17,9 +18,12 @@ import json
 import resource
 import statistics
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
+
+from read_trace import make_trace  # type: ignore[import-not-found]
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,8 +47,7 @@ def measure(name, ask):
     times[name] = [end - start for start, end in zip(begin, spent())]
     return result
 
-path, annotation = sys.argv[1:3]
-load = lambda: TraceAnalysis(trace_files={0: path}, trace_dir="")
+load = lambda: TraceAnalysis(trace_files={0: sys.argv[1]}, trace_dir="")
 trace = measure("load", load)
 measure("temporal", lambda: trace.get_temporal_breakdown(visualize=False))
 measure("kernels", lambda: trace.get_gpu_kernel_breakdown(visualize=False))
@@ -54,7 +57,10 @@ measure("launches", lambda: trace.get_cuda_kernel_launch_stats(visualize=False))
 measure("queue", lambda: trace.get_queue_length_summary())
 measure(
     "critical path",
-    lambda: trace.critical_path_analysis(rank=0, annotation=annotation, instance_id=0),
+    # All steps.
+    lambda: trace.critical_path_analysis(
+        rank=0, annotation="ProfilerStep", instance_id=(0, 10**9)
+    ),
 )
 print(json.dumps(times))
 """
@@ -64,9 +70,9 @@ DEVICE = ("temporal", "kernels", "overlap", "idle", "launches", "queue")
 Times = dict[str, tuple[float, float]]
 
 
-def ask_hta(python: str, trace: Path, annotation: str) -> Times:
+def ask_hta(python: str, trace: Path) -> Times:
     """Returns the elapsed and the CPU time of each of HTA's analyses."""
-    command = [python, "-c", ASK_HTA, str(trace), annotation]
+    command = [python, "-c", ASK_HTA, str(trace)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     times: dict[str, list[float]] = json.loads(done.stdout.splitlines()[-1])
     return {name: (elapsed, cpu) for name, (elapsed, cpu) in times.items()}
@@ -115,21 +121,40 @@ def main() -> None:
     """Prints both tools' times for each trace, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("traces", nargs="+", type=Path)
-    parser.add_argument("--hta-python", default=str(ROOT / "target" / "clients" / "bin" / "python"))
+    parser.add_argument("--hta-python", default=str(ROOT / "target" / "hta" / "bin" / "python"))
     parser.add_argument("--program", type=Path, default=ROOT / "target" / "release" / "mindprof")
-    parser.add_argument("--annotation", default="ProfilerStep")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--megabytes", type=int)
     options = parser.parse_args()
-    for trace in options.traces:
-        print(trace.name)
-        rounds = range(options.rounds)
-        all_theirs = [ask_hta(options.hta_python, trace, options.annotation) for _ in rounds]
-        all_ours = [ask_mindprof(options.program, trace) for _ in rounds]
-        theirs, ours = median(all_theirs), median(all_ours)
-        print("                  HTA ms       CPU  mindprof       CPU   ratio   CPU")
-        show("reading", total(theirs, ["load"]), ours["info"])
-        show("device", total(theirs, ["load", *DEVICE]), ours["device"])
-        show("critical path", total(theirs, ["load", "critical path"]), ours["critical-path"])
+    with tempfile.TemporaryDirectory() as folder:
+        for trace in options.traces:
+            path = trace
+            if options.megabytes is not None:
+                path = Path(folder, trace.name.removesuffix(".gz"))
+                make_trace(trace, path, options.megabytes * 1_000_000)
+            print(trace.name)
+            rounds = range(options.rounds)
+            all_theirs = [ask_hta(options.hta_python, path) for _ in rounds]
+            all_ours = [ask_mindprof(options.program, path) for _ in rounds]
+            show_all(median(all_theirs), median(all_ours))
+
+
+def show_all(theirs: Times, ours: Times) -> None:
+    """Prints the times of reading and of analyses, with reading and without."""
+    print("                  HTA ms       CPU  mindprof       CPU   ratio   CPU")
+    show("reading", total(theirs, ["load"]), ours["info"])
+    show("device", total(theirs, ["load", *DEVICE]), ours["device"])
+    show("critical path", total(theirs, ["load", "critical path"]), ours["critical-path"])
+    print("  without reading")
+    show("device", total(theirs, DEVICE), without_reading(ours, "device"))
+    show("critical path", total(theirs, ["critical path"]), without_reading(ours, "critical-path"))
+
+
+def without_reading(ours: Times, command: str) -> tuple[float, float]:
+    """Returns the times of a command beyond those of reading, at least a millisecond."""
+    both = zip(ours[command], ours["info"], strict=True)
+    elapsed, cpu = (max(whole - reading, 0.001) for whole, reading in both)
+    return elapsed, cpu
 
 
 if __name__ == "__main__":
