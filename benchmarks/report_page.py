@@ -4,11 +4,14 @@ The trace is a training loop with nested operators, shapes and random times, so 
 compress as badly as recorded ones.
 
     python benchmarks/report_page.py --program target/release/mindprof --events 1000000 5000000
+
+With `--speedscope FOLDER`, a release of speedscope opens the same events beside it.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import random
 import subprocess
@@ -97,16 +100,45 @@ def measure(program: Path, folder: Path, events: int, runs: int) -> None:
             opened.close()
 
 
+def measure_speedscope(program: Path, release: Path, folder: Path, events: int, runs: int) -> None:
+    """Prints how large the same events are for speedscope, and how long it takes to draw them."""
+    trace, profile = folder / f"{events}.json", folder / f"{events}.speedscope.json"
+    seconds_of(program, "convert", trace, profile)
+    content = profile.read_bytes()
+    # How speedscope's own command hands a file to the page.
+    script = folder / f"{events}.speedscope.js"
+    encoded = base64.b64encode(content).decode()
+    script.write_text(f"speedscope.loadFileFromBase64({json.dumps(profile.name)}, '{encoded}')")
+    print(f"speedscope: {len(content) / 1e6:.2f} MB of JSON, {len(encoded) / 1e6:.2f} MB as a page")
+    with Browser() as browser:
+        for _ in range(runs):
+            opened = browser.open(release / "index.html", f"#localProfilePath={script}")
+            opened.wait("document.querySelector('canvas')", seconds=300)
+            drawn = float(
+                opened.run(
+                    "new Promise((done) => requestAnimationFrame(() =>"
+                    " setTimeout(() => done(performance.now()))))"
+                )
+            )
+            print(f"  open to first draw {drawn / 1000:.2f} s")
+            opened.close()
+
+
 def main() -> None:
     """Measures each of the sizes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", type=Path, default=Path("target/release/mindprof"))
     parser.add_argument("--events", type=int, nargs="+", default=[1_000_000])
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--speedscope", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for events in arguments.events:
             measure(arguments.program, Path(folder), events, arguments.runs)
+            if arguments.speedscope is not None:
+                measure_speedscope(
+                    arguments.program, arguments.speedscope, Path(folder), events, arguments.runs
+                )
 
 
 if __name__ == "__main__":
