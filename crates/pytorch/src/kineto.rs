@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 
 use crate::error::{Error, Result};
 use crate::ivalue::slice;
-use crate::kineto_symbols::{KinetoSymbols, Text};
+use crate::kineto_symbols::{KinetoSymbols, Text, TextAccessor};
 use mindprof_frames::read_words;
 
 /// The place of a result in torch's memory.
@@ -206,12 +206,35 @@ impl KinetoEvents<'_> {
     /// # Panics
     /// If there are fewer events.
     pub(crate) fn with_name<R>(&self, index: usize, use_name: impl FnOnce(&[u8]) -> R) -> R {
-        let mut name = Text::EMPTY;
-        // SAFETY: as in `event`. A string is returned by writing it into the slot, which is `name`.
-        unsafe { (self.layout.symbols.name)(&raw mut name, self.address(index)) };
-        let used = use_name(name.bytes());
+        self.with_text(self.layout.symbols.name, index, use_name)
+    }
+
+    /// Calls a function with what Kineto says about an event besides what torch reads: the inside of
+    /// a JSON object. Returns `None` if this torch does not tell.
+    ///
+    /// # Panics
+    /// If there are fewer events.
+    pub(crate) fn with_metadata<R>(
+        &self,
+        index: usize,
+        use_metadata: impl FnOnce(&[u8]) -> R,
+    ) -> Option<R> {
+        let accessor = self.layout.symbols.metadata?;
+        Some(self.with_text(accessor, index, use_metadata))
+    }
+
+    fn with_text<R>(
+        &self,
+        accessor: TextAccessor,
+        index: usize,
+        use_text: impl FnOnce(&[u8]) -> R,
+    ) -> R {
+        let mut text = Text::EMPTY;
+        // SAFETY: as in `event`. A string is returned by writing it into the slot, which is `text`.
+        unsafe { accessor(&raw mut text, self.address(index)) };
+        let used = use_text(text.bytes());
         // SAFETY: torch has just created the string, and it is not used again.
-        unsafe { name.free(self.layout.symbols.delete) };
+        unsafe { text.free(self.layout.symbols.delete) };
         used
     }
 

@@ -103,6 +103,8 @@ pub(crate) fn symbols() -> KinetoSymbols {
         nested_dims: Some(nested_dims),
         nested_strides: Some(nested_strides),
         name,
+        // The name serves as metadata, which makes a test of either a test of both.
+        metadata: Some(name),
         delete,
     }
 }

@@ -46,8 +46,9 @@ pub(crate) struct KinetoSymbols {
     pub(crate) nested_dims: Option<Accessor<Array>>,
     /// torch has it from 2.15 on.
     pub(crate) nested_strides: Option<Accessor<Array>>,
-    /// Writes the string into its first argument and returns that.
-    pub(crate) name: unsafe extern "C" fn(*mut Text, event: *const c_void) -> *mut Text,
+    pub(crate) name: TextAccessor,
+    /// The arguments of device work, if torch was asked to keep them.
+    pub(crate) metadata: Option<TextAccessor>,
     pub(crate) delete: unsafe extern "C" fn(*mut c_void),
 }
 
@@ -58,6 +59,9 @@ pub(crate) struct Text {
     len: usize,
     room: [u64; 2],
 }
+
+/// An accessor that writes a string into its first argument and returns that.
+pub(crate) type TextAccessor = unsafe extern "C" fn(*mut Text, event: *const c_void) -> *mut Text;
 
 /// An `ArrayRef`: a pointer to its elements, and their number.
 #[derive(Clone, Copy, Debug)]
@@ -141,6 +145,7 @@ impl KinetoSymbols {
                 nested_dims: accessor!("21structuredInputShapes").ok(),
                 nested_strides: accessor!("22structuredInputStrides").ok(),
                 name: accessor!("4nameB5cxx11")?,
+                metadata: accessor!("12metadataJsonB5cxx11").ok(),
                 delete: function(&|name| global(name).or_else(|| look_up(name)), c"_ZdlPv")?,
             })
         }

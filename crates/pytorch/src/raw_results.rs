@@ -4,6 +4,7 @@
 //! accessors of torch's Python objects. [`read_raw_results`] applies torch's rules to either: which
 //! events are scopes, calls or kernels, which thread they ran on, and how they are linked.
 
+mod arguments;
 mod callers;
 mod launches;
 mod native;

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
 
 
@@ -41,6 +42,9 @@ def _experimental_config(native: Any, options: SessionOptions) -> Any:
     # Kineto reports stacks only if it is verbose.
     given["verbose"] = options.with_stack
     given["profile_all_threads"] = records_all_threads(options)
+    if ProfilerActivity.CPU not in options.activities:
+        # Grid, block, registers, bytes and bandwidth of device work.
+        given["expose_kineto_event_metadata"] = True
     # Versions of torch differ in their options. Pass only those that the docstring of the
     # constructor lists.
     text = kind.__init__.__doc__ or ""

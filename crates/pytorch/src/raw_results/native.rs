@@ -6,6 +6,7 @@
 
 use mindprof_model::{DeviceKind, InputsEncoder, Part, StackId, StringId, StringTable};
 
+use super::arguments::arguments;
 use super::source::{RawEvent, RawEvents, ReferenceEvents};
 use crate::error::{Error, Result};
 use crate::kineto::{KinetoEvents, KinetoLayout, ResultInMemory};
@@ -237,6 +238,11 @@ where
 
     fn stack(&self, position: usize, part: &mut Part) -> std::result::Result<StackId, E> {
         Ok(self.read_stack(position, part))
+    }
+
+    fn arguments(&self, position: usize) -> std::result::Result<Option<String>, E> {
+        let read = |text: &[u8]| std::str::from_utf8(text).ok().and_then(arguments);
+        Ok(self.events.with_metadata(position, read).flatten())
     }
 
     fn inputs(&self, position: usize, inputs: &mut InputsEncoder) -> std::result::Result<(), E> {

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 
 use mindprof_model::{
     Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, Links, LossCause,
-    MEMORY_EVENT, MemoryRecord, Nanos, OUT_OF_MEMORY_EVENT, Part, ScopeKind, StackId, StringId,
-    StringTable, Thread, ThreadId, is_hidden_event,
+    MEMORY_EVENT, MemoryRecord, Nanos, OUT_OF_MEMORY_EVENT, Part, PassthroughKind, ScopeKind,
+    StackId, StringId, StringTable, Thread, ThreadId, is_hidden_event,
 };
 use rustc_hash::FxHashMap;
 
@@ -287,7 +287,10 @@ impl<'a, S: RawEvents> Reader<'a, S> {
                 let text = self.part.strings.text(name);
                 self.launches.add_call(name, text, raw.correlation, times.0);
             }
-            Category::Kernel => self.launches.add_work(raw.correlation),
+            Category::Kernel => {
+                self.launches.add_work(raw.correlation);
+                self.read_arguments(position, raw)?;
+            }
             Category::Operator
             | Category::Annotation
             | Category::PythonFunction
@@ -318,6 +321,23 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             self.forward_threads.push((place, raw.forward_thread));
         }
         self.events.push(Entry::new(position, event, links, times));
+        Ok(())
+    }
+
+    /// Keeps the arguments of device work for written traces and for what is said about devices.
+    fn read_arguments(&mut self, position: usize, raw: &RawEvent) -> Result<(), S::Error> {
+        let told = self.source.arguments(position)?;
+        // Readers of traces expect at least these.
+        let text = told.unwrap_or_else(|| {
+            format!(
+                "\"device\":{},\"stream\":{}",
+                raw.device_index, raw.resource
+            )
+        });
+        let passthrough = &mut self.part.passthrough;
+        if let Some(text) = passthrough.texts.add(&text) {
+            passthrough.set(PassthroughKind::Arguments, self.events.len(), text);
+        }
         Ok(())
     }
 
@@ -455,6 +475,9 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             });
             self.events[place].links.set_forward_thread(thread);
         }
+        self.part
+            .passthrough
+            .reorder(PassthroughKind::Arguments, &order);
         for &place in &order {
             let entry = &self.events[place as usize];
             let (start, end) = (since(entry.start()), since(entry.end().max(entry.start())));

@@ -149,6 +149,15 @@ pub trait RawEvents {
     /// If an accessor fails.
     fn stack(&self, position: usize, part: &mut Part) -> Result<StackId, Self::Error>;
 
+    /// Returns the arguments of device work that a profile does not model, as the inside of a JSON
+    /// object, or `None` if the source does not tell them.
+    ///
+    /// # Errors
+    /// If an accessor fails.
+    fn arguments(&self, _position: usize) -> Result<Option<String>, Self::Error> {
+        Ok(None)
+    }
+
     /// Encodes the inputs of an event.
     ///
     /// # Errors

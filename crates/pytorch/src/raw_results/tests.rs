@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use mindprof_model::{
     Category, DeviceKind, EventId, Flags, ForwardThread, InputsEncoder, InputsIter, Links,
-    LossCause, Nanos, Part, Profile, ScopeKind, StackId, StringId, StringTable,
+    LossCause, Nanos, Part, PassthroughKind, Profile, ScopeKind, StackId, StringId, StringTable,
 };
 
 use super::*;
@@ -89,6 +89,11 @@ impl RawEvents for MadeUp {
             let frame = part.strings.intern(frame);
             part.stacks.push(stack, frame)
         }))
+    }
+
+    fn arguments(&self, position: usize) -> Result<Option<String>> {
+        let is_told = self.events[position].name == "gemm";
+        Ok(is_told.then(|| format!("\"grid\":[{position},1,1]")))
     }
 
     fn inputs(&self, position: usize, inputs: &mut InputsEncoder) -> Result<()> {
@@ -201,6 +206,23 @@ fn a_launch_and_its_kernel_are_linked_to_their_operator() {
     let stream = profile.threads()[gemm.thread.index()];
     assert_eq!((stream.device, stream.native), (DeviceKind::Cuda, 3));
     assert_eq!(profile.loss().total(), 0);
+}
+
+#[test]
+fn work_keeps_its_arguments_or_at_least_its_device_and_stream() {
+    let mut results = MadeUp::default();
+    results.add("gemm", (50, 80), kernel(91, 0));
+    results.add("add", (20, 30), kernel(90, 0));
+    results.add("aten::mm", (10, 60), scope(5));
+    let profile = results.profile(ThreadIdentity::System);
+    let passthrough = profile.passthrough();
+    let arguments = |index| {
+        let text = passthrough.of(PassthroughKind::Arguments, index)?;
+        Some(passthrough.texts.text(text))
+    };
+    assert_eq!(arguments(0), None);
+    assert_eq!(arguments(1).unwrap(), r#""device":0,"stream":3"#);
+    assert_eq!(arguments(2).unwrap(), r#""grid":[0,1,1]"#);
 }
 
 #[test]
