@@ -119,7 +119,7 @@ def words(n):
         counts[key] = counts.get(key, 0) + 1
     return sorted(counts.items())
 
-for _ in range(20):
+for _ in range(60):
     walk(300_000)
     words(200_000)
 """,
