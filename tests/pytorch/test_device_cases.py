@@ -160,28 +160,26 @@ def test_a_device_assert_reaches_the_user_and_hangs_nothing(tmp_path: Path) -> N
     assert "device-side assert" in done.stderr
 
 
-def test_a_written_trace_names_what_torch_names(tmp_path: Path) -> None:
-    """Compares the keys of kernels in both profilers' traces; grid and block are not read yet."""
+SIZES = ("device", "stream", "grid", "block", "registers per thread", "shared memory", "bytes")
+CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+def test_a_written_trace_describes_work_as_torch_does(tmp_path: Path) -> None:
     step = workload("mlp", "cuda")
     step()
-    found = []
-    for kind, groups in (
-        (mindprof, ProfilerActivity),
-        (torch.profiler, torch.profiler.ProfilerActivity),
-    ):
+    described = []
+    for kind in (mindprof, torch.profiler):
+        groups = kind.ProfilerActivity
         with kind.profile(activities=[groups.CPU, groups.CUDA]) as prof:
             step()
         path = tmp_path / f"{kind.__name__}.json"
         prof.export_chrome_trace(str(path))
         events = json.loads(path.read_text())["traceEvents"]
-        found.append(
+        work = [event for event in events if event.get("cat") in CATEGORIES]
+        described.append(
             Counter(
-                (event.get("cat"), event["name"])
-                for event in events
-                if event.get("cat") in CATEGORIES
+                (event["cat"], event["name"], *[str(event["args"].get(key)) for key in SIZES])
+                for event in work
             )
         )
-    assert found[0] == found[1]
-
-
-CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
+    assert described[0] == described[1]
