@@ -296,9 +296,9 @@ DEVICE_TESTS := $(addprefix tests/pytorch/test_,device_links.py devices.py kinet
 test-pytorch: build $(TORCHES_READY) ## Record real PyTorch; TORCH_PYTHONS=... names interpreters that have it
 	@status=0; for python in $(TORCH_PYTHONS); do \
 		echo "$$python: torch $$($$python -c 'import torch; print(torch.__version__)')"; \
-		CUDA_VISIBLE_DEVICES= PYTHONPATH=python $$python -m pytest -q tests/pytorch || status=1; \
+		CUDA_VISIBLE_DEVICES= PYTHONPATH=$(CURDIR)/python $$python -m pytest -q tests/pytorch || status=1; \
 		if $$python -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then \
-			PYTHONPATH=python $$python -m pytest -q $(DEVICE_TESTS) || status=1; \
+			PYTHONPATH=$(CURDIR)/python $$python -m pytest -q $(DEVICE_TESTS) || status=1; \
 		fi; \
 	done; exit $$status
 

@@ -151,7 +151,7 @@ def test_a_torch_without_kineto_cannot_be_recorded_by_it() -> None:
     assert f"RuntimeError: {reason}" in said
 
 
-def test_a_device_is_recorded_by_kineto() -> None:
+def test_a_device_is_recorded_beside_the_observer() -> None:
     middle = """
 from mindprof._frameworks import torch_backend
 torch_backend.supported_devices = lambda torch: {"cuda"}
@@ -159,10 +159,10 @@ print("choice", torch_backend.chosen_backend(torch, "cuda"))
 print("choice", torch_backend.chosen_backend(torch))
 """
     said = run(middle=middle)
-    assert "choice Backend(name='kineto', reason='cuda is among the activities')" in said
+    assert "choice Backend(name='devices', reason='cuda is among the activities')" in said
     assert "choice Backend(name='observer'" in said
     forced = run(middle=middle, backend="observer")
-    assert "name='kineto'" not in forced
+    assert "name='devices'" not in forced
 
 
 def test_what_is_tried_of_memory_is_in_no_recording() -> None:

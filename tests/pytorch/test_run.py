@@ -52,7 +52,9 @@ def test_a_script_is_recorded_without_a_change(
     # The inside of the import is left out.
     assert names["import torch"] == (not words)
     assert len(events) < 5_000
-    assert "  Operator  " in done.stderr
+    # On a busy machine, no operator takes enough of the time to be on the screen.
+    assert "mindprof: " in done.stderr
+    assert "aten::addmm" in (tmp_path / "out/table.txt").read_text()
     assert "train.py(8)" in (tmp_path / "out/stacks.folded").read_text()
 
 

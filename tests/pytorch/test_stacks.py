@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import inspect
+import os
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -205,3 +208,23 @@ def test_garbage_collections_show_no_calls_of_ours() -> None:
     # Starting and stopping are calls of ours; the collections themselves make none.
     of_ours = [name.split(": ")[-1] for name in names if "garbage.py" in name]
     assert set(of_ours) <= {"__init__", "start", "stop"}
+
+
+WITH_FRAME_HOOK = """
+import mindprof, torch, torch._dynamo
+
+torch._C._dynamo.eval_frame.set_eval_frame(False)
+x = torch.ones(2)
+with mindprof.profile(with_stack=True) as prof:
+    x + x
+[event] = [event for event in prof.events() if event.name == "aten::add"]
+print(len(event.stack), prof.lost_events)
+"""
+
+
+def test_lines_are_found_although_a_compiler_evaluates_frames() -> None:
+    # In a process of its own, in which the hook is there before the first recording.
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    command = [sys.executable, "-c", WITH_FRAME_HOOK]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "1 0\n", done.stderr

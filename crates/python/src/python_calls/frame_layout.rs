@@ -1,8 +1,8 @@
 //! Finds the place where the running interpreter keeps the frames of a thread.
 //!
-//! This is not documented and differs between versions. It is searched for once, in two frames that
-//! call each other and whose code, instructions and arguments are known. A position counts only if
-//! it is the only one that fits.
+//! This is not documented and differs between versions. It is searched for until it is found, in two
+//! frames that call each other and whose code, instructions and arguments are known. A position
+//! counts only if it is the only one that fits.
 
 #![expect(unsafe_code, reason = "asks for the state of the calling thread")]
 
@@ -26,7 +26,7 @@ const FRAME_WORDS: usize = 14;
 /// The bits of pointers that are marks, from 3.14 on.
 const MARKS: u64 = 3;
 
-static FRAMES: OnceLock<Option<FoundFrames>> = OnceLock::new();
+static FRAMES: OnceLock<FoundFrames> = OnceLock::new();
 
 thread_local! {
     static FOUND: Cell<Option<FoundFrames>> = const { Cell::new(None) };
@@ -51,10 +51,10 @@ struct KnownFrame {
 /// Returns where frames are, if it was found.
 #[inline]
 pub(crate) fn known() -> Option<&'static FoundFrames> {
-    FRAMES.get().and_then(Option::as_ref)
+    FRAMES.get()
 }
 
-/// Searches for frames, once per process.
+/// Searches for frames, unless they were found before.
 ///
 /// # Errors
 /// If the search is interrupted. The next call repeats it.
@@ -63,8 +63,9 @@ pub(crate) fn find(py: Python<'_>) -> PyResult<()> {
         // Not inside of the cell's initializer: the search runs Python code, which lets other
         // threads come here too, and they would wait for the cell with the GIL held. All threads
         // find the same.
-        let found = search(py)?;
-        let _ = FRAMES.set(found);
+        if let Some(found) = search(py)? {
+            let _ = FRAMES.set(found);
+        }
     }
     Ok(())
 }
@@ -115,10 +116,17 @@ fn layout_at(
     let words: [u64; FRAME_WORDS] = read_words(inner)?;
     let object = only(places(&words, known[0].object))?;
     let code = only(places(&words.map(|word| word & !MARKS), known[0].code))?;
-    let callers = words.iter().enumerate().filter_map(|(previous, &address)| {
+    let caller_at = |address: u64| {
         let caller: [u64; FRAME_WORDS] = read_words(address)?;
         let is_caller = caller[object] == known[1].object && caller[code] & !MARKS == known[1].code;
-        is_caller.then_some((previous, caller))
+        is_caller.then_some(caller)
+    };
+    let callers = words.iter().enumerate().filter_map(|(previous, &address)| {
+        // A tool that evaluates frames itself, such as torch's compiler, leaves a frame of the
+        // interpreter between the two from 3.12 on.
+        let beyond = || caller_at(read_words::<FRAME_WORDS>(address)?[previous]);
+        let caller = caller_at(address).or_else(beyond)?;
+        Some((previous, caller))
     });
     let (previous, caller) = only(callers.collect())?;
     let offset = |frame: &KnownFrame, word: u64| {
