@@ -167,6 +167,8 @@ pub struct Diff {
     pub after: Whole,
     /// The completeness of the first and of the second profile.
     pub completeness: [Completeness; 2],
+    /// The name of the third-party backend of either profile, such as `npu`.
+    backend: Option<String>,
 }
 
 impl Diff {
@@ -205,6 +207,16 @@ impl Diff {
                 [before.profile(), after.profile()],
                 python_functions,
             ),
+            backend: backend_of(after).or_else(|| backend_of(before)),
+        }
+    }
+
+    /// Returns the name of a kind of device. A third-party backend has a name of its own, such as
+    /// `npu`, if one of the profiles states it.
+    pub fn device_name(&self, kind: DeviceKind) -> &str {
+        match &self.backend {
+            Some(backend) if kind == DeviceKind::PrivateUse1 => backend,
+            Some(_) | None => kind.name(),
         }
     }
 
@@ -386,6 +398,13 @@ impl Rows {
 /// Sorts rows by the size of the change, then by the larger value, then by the fields that they are
 /// matched by, so that the order depends neither on the order of the profiles nor on that of their
 /// events. Ranges on devices come last, because they are not work.
+/// Returns the name that a profile states for its third-party backend.
+fn backend_of(analysis: &Analysis) -> Option<String> {
+    let kind = DeviceKind::PrivateUse1;
+    let name = analysis.profile().device_name(kind);
+    (name != kind.name()).then(|| name.to_owned())
+}
+
 fn sort(rows: &mut [Change], measure: Measure) {
     rows.sort_by_cached_key(|row| {
         let (before, after) = row.values(measure);

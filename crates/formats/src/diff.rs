@@ -177,7 +177,7 @@ struct RowDocument<'a> {
     input_shapes: Option<&'a [Vec<i64>]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<&'a str>,
-    device: &'static str,
+    device: &'a str,
     is_user_annotation: bool,
     state: &'static str,
     before: Option<SideDocument>,
@@ -195,13 +195,13 @@ struct SideDocument {
 }
 
 impl<'a> RowDocument<'a> {
-    fn of(diff: &Diff, row: &'a Change) -> Self {
+    fn of(diff: &'a Diff, row: &'a Change) -> Self {
         let side = |sums: &Option<Sums>| sums.map(|sums| SideDocument::of(&sums, row.device));
         Self {
             key: &row.key,
             input_shapes: row.shapes.as_deref(),
             label: row.label.as_deref(),
-            device: row.device.name(),
+            device: diff.device_name(row.device),
             is_user_annotation: row.is_annotation,
             state: change_state(diff, row),
             before: side(&row.before),

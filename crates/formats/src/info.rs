@@ -204,7 +204,7 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct TrackDocument<'a> {
-    device: &'static str,
+    device: &'a str,
     process: u64,
     thread: i64,
     name: &'a str,
@@ -216,7 +216,7 @@ impl<'a> TrackDocument<'a> {
     fn of(profile: &'a Profile, track: &Track) -> Self {
         let thread = &profile.threads()[track.thread.index()];
         Self {
-            device: track.device.name(),
+            device: profile.device_name(track.device),
             process: thread.process,
             // Some traces have negative thread ids.
             thread: thread.native as i64,

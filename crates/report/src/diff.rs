@@ -129,7 +129,8 @@ fn columns(diff: &Diff, layout: &DiffLayout) -> Vec<Column> {
     let name = Box::new(move |row: &Change| cut(&row.key, names));
     let mut columns = vec![column("Name", Align::Left, Kind::Name, name)];
     if has_devices(diff) {
-        let cell = Box::new(device_cell);
+        let backend = diff.device_name(DeviceKind::PrivateUse1).to_owned();
+        let cell = Box::new(move |row: &Change| device_cell(row, &backend));
         columns.push(column("Device", Align::Left, Kind::Device, cell));
     }
     if let Some(label) = diff.label {
@@ -253,13 +254,18 @@ fn leaving_order(measure: Measure) -> Vec<Kind> {
     order
 }
 
-fn device_cell(row: &Change) -> String {
+/// Returns the device of a row; `backend` is the name of a third-party one.
+fn device_cell(row: &Change, backend: &str) -> String {
     let range = if row.is_range_on_device() {
         " (range)"
     } else {
         ""
     };
-    format!("{}{range}", row.device.name())
+    let name = match row.device {
+        DeviceKind::PrivateUse1 => backend,
+        kind => kind.name(),
+    };
+    format!("{name}{range}")
 }
 
 fn before_cell(row: &Change, measure: Measure) -> String {

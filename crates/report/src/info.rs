@@ -102,7 +102,7 @@ fn push_tracks(text: &mut String, profile: &Profile, title: &str, tracks: &[Trac
             let process = if is_on_cpu {
                 thread.process.to_string()
             } else {
-                format!("{}:{}", track.device.name(), thread.process)
+                format!("{}:{}", profile.device_name(track.device), thread.process)
             };
             vec![
                 process,

@@ -1,8 +1,9 @@
 //! Files of Ascend profilers: every command reads them, and no track of gaps counts as work.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::program::{run, table};
+use crate::program::{device_golden, run, table};
 
 fn sample(name: &str) -> PathBuf {
     let goldens = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/goldens/ascend");
@@ -57,6 +58,20 @@ fn every_command_reads_the_files() {
     assert_eq!(report.code, Some(0), "{}", report.stderr);
     let again = table(&folder.path().join("a.json"), &["--json"]).json();
     assert_eq!(again["rows"], table(&trace, &["--json"]).json()["rows"]);
+}
+
+#[test]
+fn an_npu_is_called_by_its_name() {
+    let trace = sample("trace_view.json.gz");
+    let info = run([Path::new("info"), &trace]).stdout;
+    assert!(info.contains("  npu:0 "), "{info}");
+    let info = run([Path::new("info"), &trace, Path::new("--json")]).json();
+    assert_eq!(info["streams"][0]["device"], "npu", "{info}");
+    let gpu = device_golden("mlp-plain");
+    let diff = run([Path::new("diff"), &gpu, &trace, Path::new("--json")]).json();
+    let devices = diff["rows"].as_array().unwrap().iter();
+    let devices: BTreeSet<&str> = devices.map(|row| row["device"].as_str().unwrap()).collect();
+    assert_eq!(devices, BTreeSet::from(["cpu", "cuda", "npu"]));
 }
 
 #[test]

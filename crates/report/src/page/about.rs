@@ -143,7 +143,7 @@ fn track_cells(profile: &Profile, track: &Track) -> Vec<Cell> {
     } else {
         format!(
             "{}:{}, stream {number}",
-            track.device.name(),
+            profile.device_name(track.device),
             thread.process
         )
     };

@@ -110,13 +110,16 @@ impl Comparison {
                 column("Calls now", Kind::Count, ""),
                 column("State", Kind::Text, "Whether only one profile has it."),
             ],
-            rows: rows.take(MOST_ROWS).map(cells).collect(),
+            rows: rows
+                .take(MOST_ROWS)
+                .map(|row| cells(&self.diff, row))
+                .collect(),
             sorted_by: None,
         }
     }
 }
 
-fn cells(row: &Change) -> Vec<Cell> {
+fn cells(diff: &Diff, row: &Change) -> Vec<Cell> {
     let (before, after) = row.values(Measure::SelfTime);
     let (calls_before, calls_after) = row.values(Measure::Count);
     let state = match (&row.before, &row.after) {
@@ -131,7 +134,7 @@ fn cells(row: &Change) -> Vec<Cell> {
     };
     vec![
         Cell::detail(kind, &row.key),
-        Cell::text(row.device.name()),
+        Cell::text(diff.device_name(row.device)),
         Cell::Number(after as f64 - before as f64),
         Cell::time(Nanos(before)),
         Cell::time(Nanos(after)),

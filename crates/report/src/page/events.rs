@@ -324,7 +324,7 @@ fn thread_name(profile: &Profile, thread: usize) -> String {
     let rank = profile.rank(mindprof_model::ThreadId::from_index(thread));
     let rank = rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
     if about.device != DeviceKind::Cpu {
-        let device = format!("{}:{}", about.device.name(), about.process);
+        let device = format!("{}:{}", profile.device_name(about.device), about.process);
         return format!("{rank}{device} stream {}", about.native as i64);
     }
     let number = about.native as i64;
