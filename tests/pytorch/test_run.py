@@ -443,3 +443,33 @@ def test_a_worker_that_dies_while_results_are_written_costs_none_of_them(tmp_pat
         *("stacks.folded", "flamegraph.svg", "report.html"),
     }
     assert files == expected
+
+
+#: A program on a machine without a GPU: what torch would do when CUDA is first used is called.
+OUT_OF_MEMORY = """
+import pathlib
+import pickle
+import torch
+
+def dump(path):
+    pathlib.Path(path).write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
+
+torch.cuda.memory._record_memory_history = lambda **options: print("recording", options["stacks"])
+torch.cuda.memory._dump_snapshot = dump
+for call, *_ in torch.cuda._queued_calls:
+    if "allocator_history" in getattr(call, "__module__", ""):
+        call()
+raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+"""
+
+
+def test_a_memory_snapshot_is_kept_when_cuda_runs_out_of_memory(tmp_path: Path) -> None:
+    done = run(tmp_path, OUT_OF_MEMORY, "--memory")
+    assert done.returncode == 1
+    assert done.stdout == "recording python\n"
+    assert "OutOfMemoryError: CUDA out of memory" in done.stderr
+    snapshot = tmp_path / "out" / "snapshot.pickle"
+    assert f"mindprof memory {snapshot}" in done.stderr
+    assert snapshot.exists()
+    assert run(tmp_path, OUT_OF_MEMORY).stdout == ""
+    assert not snapshot.exists()

@@ -48,6 +48,7 @@ mod run;
 mod sampling;
 mod screen;
 mod side_ranges;
+mod snapshot;
 mod source_files;
 mod step_growth;
 mod step_split;
@@ -90,6 +91,10 @@ pub use run::{RunMarks, RunReport, RunSteps};
 pub use sampling::Sampling;
 pub use screen::{Compiled, Elsewhere, Screen, ScreenFacts, StepOperators};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
+pub use snapshot::{
+    DeviceMemory, HeldBy, History, HolderKind, LineHolder, MemoryCurve, MemoryMoment, OutOfMemory,
+    Shortage, SnapshotMemory, Space, StackHolder,
+};
 pub use source_files::{FUNCTIONS_KEY, SourceFile, SourceFiles, SourceFunction};
 pub use step_growth::{GrownFunction, Growth};
 pub use step_split::{StepClass, StepSplit};

@@ -171,6 +171,15 @@ impl OwnCode {
         }
     }
 
+    /// Decides by patterns of the user and the names of files, if nothing lists the sources.
+    /// `patterns` are as in [`Self::of`].
+    pub fn new(patterns: &[String]) -> Self {
+        Self {
+            patterns: patterns.to_vec(),
+            listed: None,
+        }
+    }
+
     /// Returns whether a file is the user's own, by its path and the name that frames have for it.
     /// Recorders list the files for which this holds.
     pub fn is_own_file(name: &str, path: &str) -> bool {

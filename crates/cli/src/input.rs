@@ -11,7 +11,8 @@ use mindprof_analyze::Analysis;
 use mindprof_answers::Completeness;
 use mindprof_report::visible;
 use mindprof_trace::{
-    FileError, ReadOptions, Reading, Result, UnknownArgs, read_trace_file_with, read_trace_from,
+    FileError, MemoryInput, ReadOptions, Reading, Result, UnknownArgs, read_memory_file,
+    read_memory_from, read_trace_file_with, read_trace_from,
 };
 
 use mindprof_formats::counted;
@@ -62,17 +63,34 @@ fn read_known(path: &Path, limits: ReadLimits) -> Result<Reading> {
 
 /// Reads and analyzes a trace, and prints warnings.
 pub(crate) fn read_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
-    let reading = read_known(path, limits)?;
+    Ok(analyzed(read_known(path, limits)?))
+}
+
+/// Analyzes a trace that was read.
+pub(crate) fn analyzed(reading: Reading) -> Analysis {
     let _busy = Busy::new("analyzing events".into());
-    Ok(Analysis::build(reading.profile))
+    Analysis::build(reading.profile)
+}
+
+/// Reads a trace without unknown data, or a memory snapshot, and prints warnings.
+pub(crate) fn read_memory(path: &Path, limits: ReadLimits) -> Result<MemoryInput> {
+    let input = with_options(path, limits, UnknownArgs::Count, |options| {
+        if path == Path::new(STDIN) {
+            let read = read_memory_from(io::stdin().lock(), options);
+            return read.map_err(|error| error.at(Path::new("stdin")));
+        }
+        read_memory_file(path, options)
+    })?;
+    if let MemoryInput::Trace(reading) = &input {
+        warn(path, reading);
+    }
+    Ok(input)
 }
 
 /// Reads and analyzes a trace with the arguments of kernels and copies, such as grids and bytes, and
 /// prints warnings. They are among the data that is otherwise kept only to write a trace again.
 pub(crate) fn read_whole_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
-    let reading = read(path, limits)?;
-    let _busy = Busy::new("analyzing events".into());
-    Ok(Analysis::build(reading.profile))
+    Ok(analyzed(read(path, limits)?))
 }
 
 /// Reports on stderr that a trace is a part of its recording, as one that `run` has bounded.
@@ -114,16 +132,27 @@ fn warn(path: &Path, reading: &Reading) {
 }
 
 fn read_with(path: &Path, limits: ReadLimits, unknown: UnknownArgs) -> Result<Reading> {
+    with_options(path, limits, unknown, |options| {
+        if path == Path::new(STDIN) {
+            let read = read_trace_from(io::stdin().lock(), options);
+            return read.map_err(|error| error.at(Path::new("stdin")));
+        }
+        read_trace_file_with(path, options)
+    })
+}
+
+/// Reads with the limits of the command and a progress bar.
+fn with_options<T>(
+    path: &Path,
+    limits: ReadLimits,
+    unknown: UnknownArgs,
+    read: impl FnOnce(&ReadOptions<'_>) -> Result<T>,
+) -> Result<T> {
     let progress = Progress::new(path);
     let report = |done, total| progress.report(done, total);
-    let options = ReadOptions {
+    read(&ReadOptions {
         progress: Some(&report),
         unknown,
         max_bytes: limits.max_bytes,
-    };
-    if path == Path::new(STDIN) {
-        let read = read_trace_from(io::stdin().lock(), &options);
-        return read.map_err(|error| error.at(Path::new("stdin")));
-    }
-    read_trace_file_with(path, &options)
+    })
 }

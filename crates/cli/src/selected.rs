@@ -4,9 +4,10 @@ use std::path::Path;
 
 use mindprof_analyze::{Analysis, slim};
 use mindprof_answers::{NotSelected, TimeSelection};
+use mindprof_trace::Reading;
 
 use crate::failure::advised;
-use crate::input::{ReadLimits, read_analysis, tell_part};
+use crate::input::{ReadLimits, analyzed, read_analysis, tell_part};
 use crate::units;
 
 /// The part of a trace that a command looks at. All commands with these options share them.
@@ -22,6 +23,13 @@ pub(crate) struct Selected {
     within: Option<String>,
 }
 
+impl Selected {
+    /// Returns whether a part is selected.
+    pub(crate) const fn is_part(&self) -> bool {
+        self.steps.is_some() || self.within.is_some()
+    }
+}
+
 /// Reads and analyzes the selected part of a trace. Prints warnings, and whether the trace itself is
 /// only a part of its recording.
 pub(crate) fn read_selected(
@@ -30,6 +38,18 @@ pub(crate) fn read_selected(
     selected: &Selected,
 ) -> anyhow::Result<Analysis> {
     let analysis = read_analysis(path, limits)?;
+    tell_part(path, &analysis);
+    select(analysis, selected)
+}
+
+/// Analyzes the selected part of a trace that was read. Prints whether the trace itself is only a
+/// part of its recording.
+pub(crate) fn selected_of(
+    path: &Path,
+    reading: Reading,
+    selected: &Selected,
+) -> anyhow::Result<Analysis> {
+    let analysis = analyzed(reading);
     tell_part(path, &analysis);
     select(analysis, selected)
 }

@@ -42,6 +42,7 @@ mod keywords;
 mod links;
 mod loss;
 mod memory;
+mod memory_snapshot;
 mod origins;
 mod part;
 mod passthrough;
@@ -81,6 +82,10 @@ pub use keywords::KeywordValue;
 pub use links::{ForwardThread, Links, ThreadNumbers};
 pub use loss::{Loss, LossCause};
 pub use memory::{MemoryRecord, MemoryRecords, MemoryRecordsIter};
+pub use memory_snapshot::{
+    AllocatorAction, AllocatorEntry, AllocatorSettings, BlockState, MemorySnapshot, SnapshotBlock,
+    SnapshotDevice, SnapshotSegment,
+};
 use origins::Origins;
 pub use part::Part;
 pub use passthrough::{PassthroughArgs, PassthroughKind, PassthroughWalk, UnknownEvent};

@@ -1,5 +1,7 @@
 //! Places in Python source files, as the frames of stacks name them.
 
+use std::path::Path;
+
 /// A place in a Python source file, parsed from a frame such as `train.py(12): step`.
 ///
 /// Profiles store frames as text, because that is how traces spell them. Every
@@ -34,6 +36,12 @@ impl<'a> Place<'a> {
             function,
         })
     }
+
+    /// Returns whether the file is one of Python: stacks of some tools have frames of C++ too.
+    pub fn is_python(&self) -> bool {
+        let extension = Path::new(self.file).extension();
+        extension.is_some_and(|extension| extension == "py") || self.file.starts_with('<')
+    }
 }
 
 #[cfg(test)]
@@ -45,6 +53,13 @@ mod tests {
         let place = Place::parse("my (old): copy/a.py(7): <lambda>").unwrap();
         let expected = ("my (old): copy/a.py", 7, "<lambda>");
         assert_eq!((place.file, place.line, place.function), expected);
+    }
+
+    #[test]
+    fn frames_of_other_languages_are_told_apart() {
+        let is_python = |frame| Place::parse(frame).unwrap().is_python();
+        assert!(is_python("/w/train.py(7): step") && is_python("<stdin>(1): <module>"));
+        assert!(!is_python("??(0): at::mm") && !is_python("engine.cpp(0): run"));
     }
 
     #[test]

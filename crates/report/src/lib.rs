@@ -61,7 +61,10 @@ pub use explain::explain_text;
 pub use flamegraph::{FlameGraph, draw_flamegraph, write_flamegraph, write_flamegraph_file};
 pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
-pub use memory::{memory_summary, write_memory_timeline_file, write_memory_timeline_html};
+pub use memory::{
+    memory_summary, snapshot_text, write_memory_timeline_file, write_memory_timeline_html,
+    write_snapshot_html,
+};
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use page::{
     Compared, PAGE_HEAD_BYTES, ReportOptions, is_page, overview_frame, write_report,

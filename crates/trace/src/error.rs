@@ -128,6 +128,49 @@ pub enum Error {
          kernel_details.csv"
     )]
     NoProfile,
+    /// The input is a pickle, where a trace was expected.
+    #[error(
+        "a pickle, expected a trace: `mindprof memory FILE` reads memory snapshots of torch's allocator"
+    )]
+    Pickle,
+    /// A pickle asks to import, call or build something, which would run code of its author.
+    #[error(
+        "the pickle would run code: {what} at byte {offset}; a memory snapshot holds only data"
+    )]
+    PickledCode {
+        /// The operation, and the name that it imports.
+        what: String,
+        /// The offset of the operation in the decompressed data.
+        offset: u64,
+    },
+    /// A pickle ends before it is complete.
+    #[error("the pickle ends too early, at byte {offset}: the file was cut off")]
+    PickleTruncated {
+        /// The offset of the operation that is not complete.
+        offset: u64,
+    },
+    /// The input is not a pickle of the supported kind.
+    #[error("not a valid pickle at byte {offset}: {what}")]
+    BadPickle {
+        /// A description of what was expected and what was found.
+        what: String,
+        /// The offset of the operation in the decompressed data.
+        offset: u64,
+    },
+    /// A pickle takes more memory than any snapshot of its size.
+    #[error("the pickle takes more than {limit} bytes of memory after {offset} bytes of the file")]
+    PickleTooLarge {
+        /// The largest number of bytes of memory that is accepted.
+        limit: u64,
+        /// The offset of the operation in the decompressed data.
+        offset: u64,
+    },
+    /// The input is a pickle, but not a memory snapshot.
+    #[error("not a memory snapshot of torch's allocator: {what}")]
+    NotASnapshot {
+        /// A description of what was expected and what was found.
+        what: String,
+    },
     /// Not even a trace without events fits into the requested size.
     #[error("a trace without events has {least} bytes, more than the allowed {max_bytes}")]
     TooLarge {

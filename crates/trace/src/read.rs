@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use mindprof_model::Profile;
+use mindprof_model::{MemorySnapshot, Profile};
 
 use crate::ascend::{DATABASE_MAGIC, read_database_file, read_folder};
 use crate::error::{Error, Result};
@@ -16,6 +16,7 @@ use crate::read_options::ReadOptions;
 use crate::readers::reader_of;
 use crate::reading::{PartReading, Reading};
 use crate::scan::Source;
+use crate::snapshot::{is_pickle, read_snapshot_source};
 
 /// The number of bytes that readers see when they are asked whether they recognize an input.
 const HEAD_BYTES: usize = 256;
@@ -89,14 +90,76 @@ pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Readin
     read_from(bytes, bytes.len() as u64, options)
 }
 
+/// A file about memory: a trace with memory records, or a snapshot of an allocator.
+#[derive(Debug)]
+pub enum MemoryInput {
+    /// A trace.
+    Trace(Box<Reading>),
+    /// A snapshot.
+    Snapshot(Box<MemorySnapshot>),
+}
+
+/// Reads a trace, or the memory snapshot of a caching allocator. The content decides which.
+///
+/// # Errors
+/// If the file cannot be read or is neither. The error names the file.
+pub fn read_memory_file(path: &Path, options: &ReadOptions<'_>) -> Result<MemoryInput> {
+    let read = || {
+        let metadata = path.metadata()?;
+        if metadata.is_file() && !begins_with(&mut File::open(path)?, DATABASE_MAGIC)? {
+            return read_memory(File::open(path)?, metadata.len(), options);
+        }
+        let reading = read_trace_file_with(path, options)?;
+        Ok(MemoryInput::Trace(Box::new(reading)))
+    };
+    read().map_err(|error: Error| match error {
+        error @ Error::File { .. } => error,
+        error => error.at(path),
+    })
+}
+
+/// Reads a trace or a memory snapshot from a stream of unknown length, such as a pipe.
+///
+/// # Errors
+/// If the stream cannot be read or is neither.
+pub fn read_memory_from(input: impl Read, options: &ReadOptions<'_>) -> Result<MemoryInput> {
+    read_memory(input, 0, options)
+}
+
+/// Reads the memory snapshot of a caching allocator from bytes, which may be compressed.
+///
+/// # Errors
+/// If the bytes are not a snapshot. A pickle that would run code is refused.
+pub fn read_snapshot(bytes: &[u8]) -> Result<MemorySnapshot> {
+    let source = Source::open(bytes, bytes.len() as u64, &ReadOptions::default())?;
+    read_snapshot_source(source)
+}
+
+fn read_memory(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<MemoryInput> {
+    let mut source = Source::open(input, total, options)?;
+    source.fill(HEAD_BYTES)?;
+    if is_pickle(source.window()) {
+        let snapshot = read_snapshot_source(source)?;
+        return Ok(MemoryInput::Snapshot(Box::new(snapshot)));
+    }
+    let reading = read_source(source, options)?.into_reading()?;
+    Ok(MemoryInput::Trace(Box::new(reading)))
+}
+
 /// Reads a trace from `input`, which has `total` bytes, or zero if the size is unknown.
 fn read_from(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<Reading> {
     read_part(input, total, options)?.into_reading()
 }
 
 fn read_part(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Result<PartReading> {
-    let mut source = Source::open(input, total, options)?;
+    read_source(Source::open(input, total, options)?, options)
+}
+
+fn read_source(mut source: Source<'_>, options: &ReadOptions<'_>) -> Result<PartReading> {
     source.fill(HEAD_BYTES)?;
+    if is_pickle(source.window()) {
+        return Err(Error::Pickle);
+    }
     // The bytes are offered as they are first, because a binary format may begin with a byte that
     // is white space in text.
     if let Some(reader) = reader_of(source.window()) {

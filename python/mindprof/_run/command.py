@@ -28,6 +28,7 @@ from mindprof import _core
 from mindprof._install.install import install, uninstall
 from mindprof._profiler.metadata import rank_among_several
 from mindprof._profiler.schedule import ProfilerAction, schedule
+from mindprof._run.allocator_history import AllocatorHistory
 from mindprof._run.arguments import Arguments, parse
 from mindprof._run.children import Children
 from mindprof._run.garbage import GarbageTimes
@@ -111,6 +112,7 @@ class _Run:
         self.worker_times = WorkerTimes(results.marks)
         self.garbage = GarbageTimes()
         self.children = Children()
+        self.allocator = AllocatorHistory(results.folder, arguments.memory, results.say)
         results.garbage, results.children = self.garbage, self.children
 
     def go(self) -> int:
@@ -194,6 +196,8 @@ class _Run:
             _print(error)
             return SIGNALLED + signal.SIGINT
         except BaseException as error:
+            # At once: the error holds the tensors of the program's functions.
+            self.allocator.keep(error)
             _print(error)
             return 1
 
@@ -210,6 +214,7 @@ class _Run:
     def _meet_host(self) -> None:
         """Attaches a framework that was just imported, so that its operators are recorded."""
         self.profiler._meet_host()
+        self.allocator.meet_torch()
 
     def _finish(self) -> None:
         self.is_finishing = True
@@ -221,6 +226,7 @@ class _Run:
         if self.arguments.install:
             uninstall()
         self.imports.stop()
+        self.allocator.tell()
         if self.results.windows:
             return
         with suppress(OSError):

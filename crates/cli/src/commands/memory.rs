@@ -1,4 +1,8 @@
 //! `mindprof memory`: prints the peak memory of each device and process, or writes a timeline.
+//!
+//! The file is a trace with memory records, or a memory snapshot of torch's caching allocator.
+
+mod snapshot;
 
 use std::path::PathBuf;
 
@@ -10,13 +14,14 @@ use mindprof_formats::{
     write_memory_timeline, write_memory_timeline_raw,
 };
 use mindprof_report::{memory_summary, write_memory_timeline_html};
+use mindprof_trace::MemoryInput;
 
 use crate::commands::functions::Code;
 use crate::failure::{Outcome, advised};
 use crate::form::{Choice, Form, choose, listed, values};
-use crate::input::ReadLimits;
+use crate::input::{ReadLimits, read_memory};
 use crate::output::{Output, print, print_line, tell};
-use crate::selected::{Selected, read_selected};
+use crate::selected::{Selected, selected_of};
 
 /// The output formats of a timeline.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +61,16 @@ fn example() -> String {
         "\
 Example:
   mindprof memory trace.json.gz --out memory.html
+  mindprof memory snapshot.pickle
 
 {formats}
 
 Traces that torch wrote do not record what memory was used for, so its category
 is \"not known\". Traces that mindprof recorded with shapes and memory have
 torch's categories.
+
+A memory snapshot is what torch.cuda.memory._dump_snapshot() writes. It is read
+without running code. A page is its only output file.
 
 Exit codes: 0 success, 1 failure, 2 usage error"
     )
@@ -70,7 +79,7 @@ Exit codes: 0 success, 1 failure, 2 usage error"
 #[derive(Debug, clap::Args)]
 #[command(after_help = example())]
 pub(crate) struct MemoryArgs {
-    /// Trace file, recorded with `profile_memory=True`; `-` reads stdin.
+    /// Trace file, recorded with `profile_memory=True`, or memory snapshot; `-` reads stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -115,7 +124,14 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
         .as_ref()
         .map(|out| choose(&FORMS, args.to.as_deref(), out));
     let choice = choice.transpose()?;
-    let analysis = read_selected(&args.trace, args.limits, &args.selected)?;
+    let reading = match read_memory(&args.trace, args.limits)? {
+        MemoryInput::Snapshot(snapshot) => {
+            let out = out.zip(choice);
+            return snapshot::run(args, &snapshot, out.as_ref());
+        }
+        MemoryInput::Trace(reading) => *reading,
+    };
+    let analysis = selected_of(&args.trace, reading, &args.selected)?;
     let places = places(args, &analysis)?;
     if let Some((out, choice)) = out.zip(choice) {
         write(&analysis, places[0], &out, choice)?;

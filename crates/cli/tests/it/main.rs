@@ -23,6 +23,7 @@ mod program;
 mod report;
 mod slim;
 mod stacks;
+mod snapshots;
 mod steps;
 mod table;
 mod traces;

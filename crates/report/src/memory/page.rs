@@ -194,8 +194,8 @@ fn place_section(
 }
 
 /// The chart of a place, which scripts draw; its attributes go in between.
-const CHART_BEGIN: &str = "<figure class=\"memory scripted\" hidden ";
-const CHART_REST: &str = ">
+pub(super) const CHART_BEGIN: &str = "<figure class=\"memory scripted\" hidden ";
+pub(super) const CHART_REST: &str = ">
 <div class=\"chart\" tabindex=\"0\" role=\"application\" aria-label=\"Bytes in use by category over time, stacked. The tables below hold the same numbers.\"></div>
 <div class=\"chart-tip\" hidden></div>
 <div class=\"tools\">
@@ -356,7 +356,7 @@ fn holder_rows(analysis: &Analysis, peak: &MemoryPeak) -> String {
 }
 
 /// Returns the frames of a stack, with the outer ones folded away.
-fn stack_cell(frames: &[&str]) -> String {
+pub(super) fn stack_cell(frames: &[&str]) -> String {
     let lines = |frames: &[&str]| {
         let frames: Vec<String> = frames.iter().map(|frame| escaped(frame)).collect();
         format!("<pre>{}</pre>", frames.join("\n"))

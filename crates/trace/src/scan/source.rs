@@ -307,10 +307,21 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Returns the offset of the window in the decompressed bytes.
+    pub(crate) const fn offset(&self) -> u64 {
+        self.passed
+    }
+
+    /// Returns the error for compressed data that is damaged or cut off, if it is.
+    pub(crate) fn damage(&self) -> Option<Error> {
+        let compression = self.compression.filter(|_| self.is_damaged)?;
+        Some(Error::Compressed(compression))
+    }
+
     /// Returns the error for text that ends too early.
     pub(crate) fn cut_off(&self) -> Error {
-        if let Some(compression) = self.compression.filter(|_| self.is_damaged) {
-            return Error::Compressed(compression);
+        if let Some(error) = self.damage() {
+            return error;
         }
         let Place { line, column } = self.place(self.window().len()).before();
         Error::Truncated { line, column }

@@ -16,3 +16,4 @@ mod passthrough;
 mod perfetto;
 mod plain;
 mod round_trip;
+mod snapshots;
