@@ -58,6 +58,7 @@ __all__ = [
     "add",
     "arange",
     "as_tensor",
+    "ask_ranks",
     "avg_pool2d",
     "backward",
     "batch_norm",
@@ -70,6 +71,7 @@ __all__ = [
     "close_operator",
     "complete",
     "conv2d",
+    "count_ranks",
     "cross_entropy",
     "device",
     "diff_profiles",
@@ -118,6 +120,7 @@ __all__ = [
     "manual_seed",
     "max_pool2d",
     "maximum",
+    "merge_ranks",
     "metrics",
     "minimum",
     "mse_loss",
@@ -160,6 +163,9 @@ __all__ = [
     "sort_keys",
     "stack",
     "sub",
+    "summarize_rank",
+    "summarize_rank_bytes",
+    "tell_ranks",
     "tensor",
     "tensor_from_bytes",
     "tensor_to_bytes",
@@ -429,6 +435,12 @@ def load_profile(
 def load_bytes(
     bytes: bytes, name: str, max_bytes: int | None = None
 ) -> tuple[Profile, list[tuple[str, int, str]]]: ...
+def summarize_rank(path: str | PathLike[str]) -> bytes: ...
+def summarize_rank_bytes(trace: bytes, name: str) -> bytes: ...
+def merge_ranks(parts: list[bytes]) -> bytes: ...
+def count_ranks(summary: bytes) -> int: ...
+def ask_ranks(summary: bytes) -> str: ...
+def tell_ranks(summary: bytes, rows: int, width: int | None = None) -> str: ...
 def profile_metadata(profile: Profile) -> list[tuple[str, str]]: ...
 def profile_loss(profile: Profile) -> dict[str, int]: ...
 def diff_profiles(

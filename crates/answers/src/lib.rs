@@ -85,7 +85,7 @@ pub use memory_growth::{GrownLine, MemoryGrowth};
 pub use modules::{ModuleCost, ModuleRows, Modules};
 pub use own_code::{OwnCode, SOURCES_KEY, Sources};
 pub use pictures::{CallersOf, Pictures, folded_callers};
-pub use questions::{QUESTIONS, Question, ask};
+pub use questions::{QUESTIONS, Question, ask, micros};
 pub use replay::{Replay, Replayed, Timing, WhatIf};
 pub use run::{RunMarks, RunReport, RunSteps};
 pub use sampling::Sampling;

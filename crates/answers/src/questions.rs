@@ -61,11 +61,10 @@ pub fn ask(analysis: &Analysis, work: &Work, name: &str) -> Option<String> {
 }
 
 /// Serializes a time as microseconds.
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes fields by reference"
-)]
-pub(crate) fn micros<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
+///
+/// # Errors
+/// If the serializer fails.
+pub fn micros<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(microseconds(*time))
 }
 

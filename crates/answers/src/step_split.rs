@@ -65,8 +65,13 @@ impl StepClass {
         }
     }
 
+    /// Returns the class of device work with this name: kernel, copy, memset or communication.
+    pub fn of_device_work(name: &str) -> Self {
+        NameKind::of(name).device_class()
+    }
+
     /// Returns the key of the class in JSON.
-    const fn key(self) -> &'static str {
+    pub const fn key(self) -> &'static str {
         match self {
             Self::Kernel => "kernel_us",
             Self::Copy => "copy_us",
@@ -297,11 +302,6 @@ fn class(event: &Event, kind: NameKind, is_device: bool, is_loop: bool) -> Optio
         | Category::DeviceAnnotation
         | Category::Other => None,
     }
-}
-
-/// Returns the class of device work with this name: kernel, copy, memset or communication.
-pub(crate) fn device_class(name: &str) -> StepClass {
-    NameKind::of(name).device_class()
 }
 
 /// The class that the name of an event implies.

@@ -15,7 +15,7 @@ use crate::questions::micros;
 const MUCH: f64 = 0.05;
 
 /// A place in the user's own code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct CodePlace {
     /// The file.
     pub file: String,

@@ -17,11 +17,14 @@ pub(crate) mod functions;
 pub(crate) mod info;
 pub(crate) mod man;
 pub(crate) mod memory;
+pub(crate) mod merge;
+pub(crate) mod ranks;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod slim;
 pub(crate) mod stacks;
 pub(crate) mod steps;
+pub(crate) mod summarize;
 pub(crate) mod table;
 pub(crate) mod verify;
 pub(crate) mod what_if;
@@ -56,6 +59,12 @@ pub(crate) enum Command {
     Stacks(stacks::StacksArgs),
     /// Print peak memory and its owners, or write a timeline.
     Memory(memory::MemoryArgs),
+    /// Print what the traces of all ranks of a job tell together.
+    Ranks(ranks::RanksArgs),
+    /// Sum up the trace of one rank in a small file.
+    Summarize(summarize::SummarizeArgs),
+    /// Merge summaries of ranks, and print what they tell together.
+    Merge(merge::MergeArgs),
     /// Print the steps, threads, devices and metadata of a trace.
     Info(info::InfoArgs),
     /// Compare two traces row by row.
@@ -90,6 +99,9 @@ impl Command {
             Self::WhatIf(args) => what_if::run(args),
             Self::Stacks(args) => stacks::run(args),
             Self::Memory(args) => memory::run(args),
+            Self::Ranks(args) => ranks::run(args),
+            Self::Summarize(args) => summarize::run(args),
+            Self::Merge(args) => merge::run(args),
             Self::Info(args) => info::run(args),
             Self::Diff(args) => diff::run(args),
             Self::Slim(args) => slim::run(args),
@@ -104,7 +116,9 @@ impl Command {
     pub(crate) fn failure_code(&self) -> u8 {
         match self {
             // These report a finding with code 1, so a failure needs another.
-            Self::Verify(_) | Self::Diff(_) | Self::Advise(_) => 2,
+            Self::Verify(_) | Self::Diff(_) | Self::Advise(_) | Self::Ranks(_) | Self::Merge(_) => {
+                2
+            }
             Self::Run(_)
             | Self::Table(_)
             | Self::Explain(_)
@@ -118,6 +132,7 @@ impl Command {
             | Self::WhatIf(_)
             | Self::Stacks(_)
             | Self::Memory(_)
+            | Self::Summarize(_)
             | Self::Info(_)
             | Self::Slim(_)
             | Self::Convert(_)

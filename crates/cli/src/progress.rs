@@ -65,6 +65,51 @@ impl Drop for Progress {
     }
 }
 
+/// The progress over several files, which threads report.
+///
+/// Dropping the value removes the bar.
+pub(crate) struct FilesProgress {
+    files: usize,
+    is_watched: bool,
+    began: Instant,
+    bar: OnceLock<ProgressBar>,
+}
+
+impl FilesProgress {
+    pub(crate) fn new(files: usize) -> Self {
+        Self {
+            files,
+            is_watched: stderr().is_terminal(),
+            began: Instant::now(),
+            bar: OnceLock::new(),
+        }
+    }
+
+    /// Updates the bar: so many files are done.
+    pub(crate) fn report(&self, done: usize) {
+        if self.is_watched && self.began.elapsed() > PATIENCE {
+            let bar = self.bar.get_or_init(|| files_bar(self.files));
+            bar.set_position(done as u64);
+        }
+    }
+}
+
+impl Drop for FilesProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn files_bar(files: usize) -> ProgressBar {
+    let bar = ProgressBar::new(files as u64);
+    let style = ProgressStyle::with_template("reading ranks [{bar:24}] {pos}/{len} {per_sec}");
+    let style = style.expect("the layout is a constant");
+    bar.set_style(style.progress_chars("=> "));
+    bar
+}
+
 /// A spinner with the elapsed time, for work of unknown length.
 ///
 /// A thread draws it, so that the work need not report anything. Dropping the value removes it.

@@ -23,6 +23,12 @@ pub enum Error {
     /// A trace could not be read or written.
     #[error(transparent)]
     Trace(#[from] mindprof_trace::Error),
+    /// A file is no summary of ranks.
+    #[error(transparent)]
+    Ranks(#[from] mindprof_ranks::Error),
+    /// A trace has no events.
+    #[error("the trace has no events")]
+    NoEvents,
     /// There is no such sort key.
     #[error("unknown sort key `{name}`, expected one of {expected}")]
     UnknownSortKey {

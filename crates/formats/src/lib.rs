@@ -18,6 +18,7 @@ mod memory_timeline;
 mod parquet;
 mod paths;
 mod place;
+mod rank_files;
 mod row;
 mod shapes;
 mod sort;
@@ -45,6 +46,7 @@ pub use memory_timeline::{
 pub use parquet::write_parquet_file;
 pub use paths::{FoldedLines, paths_json, write_callers, write_folded_paths, write_paths};
 pub use place::Place;
+pub use rank_files::{RankFiles, read_ranks, summarize_bytes, summarize_file, summarize_files};
 pub use row::{Row, RowOptions, average_rows, event_rows, self_totals};
 pub use shapes::shapes_text;
 pub use sort::SortBy;

@@ -40,6 +40,7 @@ mod profile;
 mod py_cache;
 mod python_calls;
 mod range;
+mod ranks;
 mod raw_results;
 mod record_function;
 mod replacement;
@@ -132,6 +133,10 @@ mod _core {
     use crate::range::{
         GarbageListener, RangeHandle, RecordFunctionFast, StepRange,
         record_function_with_args_enter, record_function_with_args_exit,
+    };
+    #[pymodule_export]
+    use crate::ranks::{
+        ask_ranks, count_ranks, merge_ranks, summarize_rank, summarize_rank_bytes, tell_ranks,
     };
     #[pymodule_export]
     use crate::raw_results::{check_torch_results, raw_events};

@@ -42,6 +42,7 @@ mod info;
 mod memory;
 mod number;
 mod page;
+mod ranks;
 mod run;
 mod screen;
 mod steps;
@@ -70,6 +71,7 @@ pub use page::{
     Compared, PAGE_HEAD_BYTES, ReportOptions, is_page, overview_frame, write_report,
     write_report_file,
 };
+pub use ranks::{RanksLayout, ranks_text};
 pub use run::{RunOptions, imports_text, run_facts, run_hints};
 pub use screen::{ScreenEnd, screen_text};
 pub use steps::{StepsLayout, steps_text};

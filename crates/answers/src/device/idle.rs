@@ -51,7 +51,8 @@ impl IdleCause {
         }
     }
 
-    const fn key(self) -> &'static str {
+    /// Returns the key of the cause in JSON.
+    pub const fn key(self) -> &'static str {
         match self {
             Self::CpuLate => "cpu_late_us",
             Self::Synchronization => "synchronization_us",

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::arguments::{ArgumentsWalk, WorkArguments};
 use super::by_correlation::ByCorrelation;
 use crate::replay::{is_pageable_copy, waited_for_copy};
-use crate::step_split::{StepClass, device_class};
+use crate::step_split::StepClass;
 
 /// One kernel, copy or fill.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,11 @@ struct Launched {
 impl Works {
     fn new(profile: &Profile) -> Self {
         Self {
-            classes: profile.strings().iter().map(device_class).collect(),
+            classes: profile
+                .strings()
+                .iter()
+                .map(StepClass::of_device_work)
+                .collect(),
             devices: Vec::new(),
             positions: vec![NONE; profile.threads().len()],
             launched: Vec::new(),

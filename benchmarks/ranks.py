@@ -1,0 +1,62 @@
+"""Measures `mindprof ranks` on many copies of a golden, each with a rank and a clock of its own.
+
+Prints ranks per second and core (CPU time, so other programs on the machine do not count), and the
+peak memory, for one file and for all, which shows what of it grows with the number of ranks.
+
+    python benchmarks/ranks.py --program target/release/mindprof --ranks 1000
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import resource
+import subprocess
+import tempfile
+from pathlib import Path
+
+GOLDEN = Path(__file__).parents[1] / "tests/goldens/h200-torch2.11/gpt-full.trace.json.gz"
+
+
+def make_job(folder: Path, ranks: int) -> list[Path]:
+    """Writes the traces of a job: copies of a golden whose clocks are a millisecond apart."""
+    with gzip.open(GOLDEN, "rt") as file:
+        trace = json.load(file)
+    base = int(trace.get("baseTimeNanoseconds", 0))
+    paths = []
+    for rank in range(ranks):
+        trace["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": ranks}
+        trace["baseTimeNanoseconds"] = base + 1_000_000 * rank
+        path = folder / f"rank{rank}.json"
+        path.write_text(json.dumps(trace))
+        paths.append(path)
+    return paths
+
+
+def cost_of(program: Path, paths: list[Path]) -> tuple[float, int]:
+    """Returns the CPU seconds of summing up and merging some traces, and the peak memory in MiB."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command: list[str | Path] = [program, "ranks", "--json", *paths]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent, after.ru_maxrss >> 10
+
+
+def main() -> None:
+    """Measures jobs of growing size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", type=Path, default=Path("target/release/mindprof"))
+    parser.add_argument("--ranks", type=int, default=1000)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        paths = make_job(Path(folder), arguments.ranks)
+        for count in sorted({1, min(20, len(paths)), len(paths)}):
+            seconds, memory = cost_of(arguments.program, paths[:count])
+            rate = count / seconds
+            print(f"{count:5} ranks: {rate:6.1f} ranks/s and core, peak {memory} MiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+//! One clock for all ranks: how far the clock of each rank is from that of the first.
+//!
+//! A synchronizing collective ends on all ranks at nearly the same time. The median difference of
+//! the ends, over all collectives that two ranks share, is the offset between their clocks. Ranks
+//! without a common group are connected through the groups of others.
+
+use std::collections::VecDeque;
+
+use mindprof_model::Nanos;
+
+use crate::collectives::Collective;
+use crate::matched::{Match, Matches};
+use crate::median::{deviation, median};
+use crate::summary::RankSummary;
+
+/// The fewest collectives that an offset rests on.
+const FEWEST: usize = 3;
+
+/// The ends of one collective are less than this apart, or less than this part of a step.
+const TRUSTED_ERROR: Nanos = Nanos(1_000_000);
+const TRUSTED_PART: u64 = 20;
+
+/// The clock of one rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// The time to add to the rank's clock, in nanoseconds.
+    pub(crate) offset_ns: i64,
+    /// Half of the collectives agree with the offset within this time.
+    pub(crate) error: Nanos,
+    /// The number of collectives that the offset rests on.
+    pub(crate) collectives: u64,
+}
+
+/// The clocks of all ranks, by position. `None` if a rank shares too few collectives with others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clocks {
+    pub(crate) ranks: Vec<Option<Clock>>,
+}
+
+impl Clocks {
+    /// Aligns the clocks in time linear in the number of collectives.
+    pub(crate) fn align(summaries: &[&RankSummary], matches: &Matches<'_>) -> Self {
+        let mut clocks = Self {
+            ranks: vec![None; summaries.len()],
+        };
+        let groups = Groups::build(summaries, matches);
+        // The first rank that shares anything is the reference of its component; ranks that are in
+        // no component with it stay without a clock.
+        let Some(reference) = groups.of_rank.iter().position(|groups| !groups.is_empty()) else {
+            return clocks;
+        };
+        clocks.ranks[reference] = Some(Clock {
+            offset_ns: 0,
+            error: Nanos::ZERO,
+            collectives: 0,
+        });
+        let mut is_done = vec![false; groups.matches.len()];
+        let mut queue = VecDeque::from([reference]);
+        while let Some(rank) = queue.pop_front() {
+            for &group in &groups.of_rank[rank] {
+                if std::mem::replace(&mut is_done[group], true) {
+                    continue;
+                }
+                queue.extend(clocks.align_group(summaries, rank, &groups.matches[group]));
+            }
+        }
+        clocks
+    }
+
+    /// Aligns the ranks of a group with one whose clock is known, and returns those that are new.
+    ///
+    /// ```text
+    /// rank 0        |-----------|             its clock is known
+    /// rank 1             |------|       |     the same collective: the offset is the
+    ///                           '-------'     difference of the ends
+    /// ```
+    fn align_group(
+        &mut self,
+        summaries: &[&RankSummary],
+        known: usize,
+        matches: &[&Match<'_>],
+    ) -> Vec<usize> {
+        let Some(from) = self.ranks[known] else {
+            return Vec::new();
+        };
+        let mut differences: Vec<(usize, i64)> = Vec::new();
+        for found in matches {
+            let of_known = found
+                .members
+                .binary_search_by_key(&known, |member| member.0);
+            let Ok(place) = of_known else { continue };
+            let end = unix_end(summaries, found.members[place]);
+            let unknown = found
+                .members
+                .iter()
+                .filter(|member| self.ranks[member.0].is_none());
+            differences.extend(unknown.map(|&member| {
+                let difference = i128::from(end) - i128::from(unix_end(summaries, member));
+                (member.0, i64::try_from(difference).unwrap_or(i64::MAX))
+            }));
+        }
+        differences.sort_unstable();
+        let mut new = Vec::new();
+        for of_rank in differences.chunk_by(|one, other| one.0 == other.0) {
+            let mut list: Vec<i64> = of_rank.iter().map(|&(_, difference)| difference).collect();
+            let offset = median(&mut list).filter(|_| list.len() >= FEWEST);
+            let Some(offset) = offset else { continue };
+            let rank = of_rank[0].0;
+            self.ranks[rank] = Some(Clock {
+                offset_ns: from.offset_ns.saturating_add(offset),
+                error: from.error.saturating_add(Nanos(deviation(&list, offset))),
+                collectives: list.len() as u64,
+            });
+            new.push(rank);
+        }
+        new
+    }
+
+    /// Takes back the clocks whose error is so large that their collectives cannot be the same ones.
+    /// Returns the ranks that had them too.
+    pub(crate) fn trusted(mut self, step: Nanos) -> (Self, Vec<usize>) {
+        let largest = Nanos(step.0 / TRUSTED_PART).max(TRUSTED_ERROR);
+        let mut doubtful = Vec::new();
+        for (rank, clock) in self.ranks.iter_mut().enumerate() {
+            if clock.is_some_and(|clock| clock.error > largest) {
+                *clock = None;
+                doubtful.push(rank);
+            }
+        }
+        (self, doubtful)
+    }
+
+    /// Returns a moment of a rank on the common clock, in nanoseconds since the Unix epoch, or `None`
+    /// if the rank has no clock.
+    pub(crate) fn at(
+        &self,
+        summaries: &[&RankSummary],
+        rank: usize,
+        moment: Nanos,
+    ) -> Option<i128> {
+        let clock = self.ranks[rank]?;
+        let unix = i128::from(summaries[rank].reference_unix_ns) + i128::from(moment.0);
+        Some(unix + i128::from(clock.offset_ns))
+    }
+}
+
+fn unix_end(summaries: &[&RankSummary], (rank, collective): (usize, &Collective)) -> u64 {
+    let reference = summaries[rank].reference_unix_ns;
+    reference.saturating_add(collective.end.0)
+}
+
+/// The synchronizing collectives of each group, and the groups of each rank.
+struct Groups<'a, 'b> {
+    matches: Vec<Vec<&'b Match<'a>>>,
+    of_rank: Vec<Vec<usize>>,
+}
+
+impl<'a, 'b> Groups<'a, 'b> {
+    fn build(summaries: &[&RankSummary], matches: &'b Matches<'a>) -> Self {
+        let mut by_group: Vec<Vec<&Match<'_>>> = vec![Vec::new(); matches.groups.len()];
+        let mut of_rank: Vec<Vec<usize>> = vec![Vec::new(); summaries.len()];
+        for found in &matches.list {
+            if !found.kind.is_synchronizing() {
+                continue;
+            }
+            by_group[found.group].push(found);
+            for &(rank, _) in &found.members {
+                // Matches are sorted by group, so a rank meets each group in one run.
+                if of_rank[rank].last() != Some(&found.group) {
+                    of_rank[rank].push(found.group);
+                }
+            }
+        }
+        // A large group connects more ranks with one error.
+        let sizes: Vec<usize> = by_group
+            .iter()
+            .map(|list| {
+                list.iter()
+                    .map(|found| found.members.len())
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        for groups in &mut of_rank {
+            groups.sort_by_key(|&group| (std::cmp::Reverse(sizes[group]), group));
+        }
+        Self {
+            matches: by_group,
+            of_rank,
+        }
+    }
+}

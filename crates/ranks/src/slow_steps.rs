@@ -1,0 +1,153 @@
+//! Steps that took longer than usual on all ranks, and the rank to blame.
+
+use mindprof_answers::micros;
+use mindprof_model::Nanos;
+use serde::Serialize;
+
+use crate::label::RankLabel;
+use crate::median::{deviation, median};
+use crate::own_times::{ByCause, Cause, OwnTimes, StepTimesOfRanks};
+use crate::stragglers::{difference, differences, named_cause};
+use crate::summary::RankSummary;
+
+/// The number of steps from which on some of them can be told to be slow.
+const ENOUGH_STEPS: usize = 5;
+
+/// A step is slow if it exceeds the median by this share of it, and by this many median deviations.
+const SLOW_PERCENT: u64 = 25;
+const DEVIATIONS: u64 = 5;
+
+/// A rank is to blame if its own growth covers this share of the step's.
+const BLAMED_PERCENT: u64 = 50;
+
+/// The culprit of a slow step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blame {
+    /// One rank, which the others waited for.
+    Rank(RankLabel),
+    /// Most ranks, alike.
+    AllRanks,
+    /// Nobody that the recordings show. The time went into communication.
+    Nobody,
+}
+
+/// A step that took longer than usual.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SlowJobStep {
+    /// The number of the step.
+    pub number: u64,
+    /// Its median duration over all ranks.
+    #[serde(rename = "duration_us", serialize_with = "micros")]
+    pub duration: Nanos,
+    /// The time by which it exceeds the median step.
+    #[serde(rename = "excess_us", serialize_with = "micros")]
+    pub excess: Nanos,
+    /// The culprit.
+    pub blame: Blame,
+    /// The cause that covers most of the growth of that rank or of the median rank.
+    pub cause: Option<Cause>,
+}
+
+/// Finds slow steps in time linear in the number of steps of all ranks. The slowest come first.
+pub(crate) fn slow_steps(summaries: &[&RankSummary], times: &OwnTimes) -> Vec<SlowJobStep> {
+    if times.steps.len() < ENOUGH_STEPS {
+        return Vec::new();
+    }
+    let durations: Vec<i64> = times
+        .steps
+        .iter()
+        .map(|step| difference(step.duration.0, 0))
+        .collect();
+    let usual = difference(times.step.0, 0);
+    let least = DEVIATIONS * deviation(&durations, usual);
+    let least = least.max(times.step.0 * SLOW_PERCENT / 100);
+    let usual_times = UsualTimes::build(summaries.len(), times);
+    let slow = times.steps.iter().filter_map(|step| {
+        let excess = step.duration.saturating_sub(times.step);
+        (excess.0 > least).then(|| {
+            let (blame, cause) = blame(summaries, step, excess, &usual_times);
+            SlowJobStep {
+                number: step.number,
+                duration: step.duration,
+                excess,
+                blame,
+                cause,
+            }
+        })
+    });
+    let mut slow: Vec<SlowJobStep> = slow.collect();
+    slow.sort_by_key(|step| (std::cmp::Reverse(step.excess), step.number));
+    slow
+}
+
+fn blame(
+    summaries: &[&RankSummary],
+    step: &StepTimesOfRanks,
+    excess: Nanos,
+    usual: &UsualTimes,
+) -> (Blame, Option<Cause>) {
+    let growth = |rank: usize, by_cause: &ByCause| {
+        let own: u64 = by_cause.iter().sum();
+        difference(own, usual.own[rank])
+    };
+    let mut growths: Vec<i64> = step
+        .ranks
+        .iter()
+        .map(|(rank, _, own)| growth(*rank, own))
+        .collect();
+    let covers =
+        |growth: i64| growth > 0 && growth.unsigned_abs() * 100 >= excess.0 * BLAMED_PERCENT;
+    let middle = median(&mut growths).unwrap_or(0);
+    if covers(middle) {
+        let grown: [i64; Cause::ALL.len()] = std::array::from_fn(|cause| {
+            let of_ranks = step.ranks.iter();
+            let mut values: Vec<i64> = of_ranks
+                .map(|(rank, _, own)| difference(own[cause], usual.by_cause[*rank][cause]))
+                .collect();
+            median(&mut values).unwrap_or(0)
+        });
+        return (Blame::AllRanks, named_cause(grown, middle.unsigned_abs()));
+    }
+    let most = step
+        .ranks
+        .iter()
+        .max_by_key(|(rank, _, own)| growth(*rank, own));
+    match most {
+        Some((rank, _, own)) if covers(growth(*rank, own)) => {
+            let grown = differences(own, &usual.by_cause[*rank]);
+            let cause = named_cause(grown, growth(*rank, own).unsigned_abs());
+            (Blame::Rank(RankLabel::of(summaries[*rank])), cause)
+        }
+        Some(_) | None => (Blame::Nobody, None),
+    }
+}
+
+/// The median own time of each rank over all steps, in all and by cause.
+struct UsualTimes {
+    own: Vec<u64>,
+    by_cause: Vec<ByCause>,
+}
+
+impl UsualTimes {
+    fn build(ranks: usize, times: &OwnTimes) -> Self {
+        let mut of_ranks: Vec<Vec<&ByCause>> = vec![Vec::new(); ranks];
+        for (rank, _, own) in times.steps.iter().flat_map(|step| &step.ranks) {
+            of_ranks[*rank].push(own);
+        }
+        let middle = |list: &[&ByCause], of: &dyn Fn(&ByCause) -> u64| {
+            let mut values: Vec<u64> = list.iter().map(|own| of(own)).collect();
+            median(&mut values).unwrap_or(0)
+        };
+        let all = of_ranks.iter();
+        Self {
+            own: all
+                .map(|list| middle(list, &|own| own.iter().sum()))
+                .collect(),
+            by_cause: of_ranks
+                .iter()
+                .map(|list| std::array::from_fn(|cause| middle(list, &|own| own[cause])))
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests of whole jobs.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+mod goldens;
+mod hta;
+mod job;
+mod made_up;
+mod merging;
+mod rules;

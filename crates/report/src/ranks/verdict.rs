@@ -1,0 +1,66 @@
+//! The first sentence about a job.
+
+use mindprof_formats::counted;
+use mindprof_ranks::{Blame, JobAnswer};
+
+use super::{cause_words, ranks_words, share_words};
+use crate::steps::short_time;
+use crate::visible::visible;
+
+/// Returns the verdict about a job as one sentence.
+pub(super) fn verdict(answer: &JobAnswer) -> String {
+    let roster = &answer.roster;
+    let left_out = roster.repeated.len() + roster.foreign.len();
+    let ranks = roster.files.saturating_sub(left_out);
+    if ranks == 0 {
+        return "There is no rank to tell anything about.".into();
+    }
+    let mut job = counted(ranks as u64, "rank");
+    if roster.hosts > 1 {
+        job = format!("{job} on {}", counted(roster.hosts as u64, "machine"));
+    }
+    if answer.steps.count > 0 {
+        let steps = counted(answer.steps.count as u64, "step");
+        job = format!("{job}, {steps} of {}", short_time(answer.steps.p50));
+    }
+    format!("{job}: {}.", finding(answer))
+}
+
+fn finding(answer: &JobAnswer) -> String {
+    let Some(first) = answer.findings.found.first() else {
+        return without_findings(answer);
+    };
+    let share = share_words(first.share);
+    match first.rule {
+        "slow-rank" => {
+            let ranks = ranks_words(&first.ranks);
+            let (is, them) = if first.ranks.len() == 1 {
+                ("is", "it")
+            } else {
+                ("are", "them")
+            };
+            let why = first.cause.map_or_else(String::new, |cause| {
+                format!(", mostly because of {}", cause_words(cause))
+            });
+            format!("{ranks} {is} slow{why}; the others wait for {them}, {share} of each step")
+        }
+        _ if first.share > 0.0 => format!("{}, which costs {share} of each step", first.summary),
+        _ => first.summary.into(),
+    }
+}
+
+fn without_findings(answer: &JobAnswer) -> String {
+    if let Some(step) = answer.slow_steps.first() {
+        let who = match &step.blame {
+            Blame::Rank(rank) => format!("because of {}", visible(&rank.text())),
+            Blame::AllRanks => "on all ranks".into(),
+            Blame::Nobody => "while ranks communicated".into(),
+        };
+        let excess = short_time(step.excess);
+        return format!("step {} took {excess} longer, {who}", step.number);
+    }
+    if let Some(unknown) = answer.stragglers.unknown {
+        return format!("ranks cannot be compared, because {unknown}");
+    }
+    "no rank is slower than the others".into()
+}
