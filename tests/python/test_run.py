@@ -285,6 +285,17 @@ def test_what_is_recorded_can_be_chosen(folder: Path) -> None:
     assert adds[0]["args"]["Input Dims"]
 
 
+def test_a_page_that_is_left_out_is_told(folder: Path) -> None:
+    small = "from mindprof._run import results\nresults._LARGEST_FOR_REPORT = 100\n"
+    name = write(folder, small + TRAINING)
+    done = run("-o", "out", name)
+    assert done.returncode == 0
+    assert not (folder / "out/report.html").exists()
+    told = "no report.html, to end quickly: mindprof report out/trace.json.gz writes it"
+    assert told in done.stderr.splitlines()
+    assert "report.html" not in run("-o", "whole", write(folder, TRAINING)).stderr
+
+
 def test_steps_are_those_of_the_first_optimizer(folder: Path) -> None:
     name = write(folder, TRAINING)
     done = run("--wait", "1", "--warmup", "1", "--active", "2", "--repeat", "1", "-o", "out", name)

@@ -73,6 +73,8 @@ class Results:
         self.children = Children()
         #: The share of the events that the trace has.
         self.kept = 1.0
+        #: Why the page of the trace was left out, if it was.
+        self.why_no_page: str | None = None
         #: The source files that changed while the program ran.
         self.changed: set[str] = set()
         #: Whether the program ended by itself.
@@ -107,7 +109,7 @@ class Results:
             for name, write in self._files(prof, report, screen):
                 self._write(self._path(name), write, written)
         self._shorten(prof, trace, written)
-        if trace in written and trace.stat().st_size <= _LARGEST_FOR_REPORT:
+        if trace in written:
             self._add_report(trace, written)
         if self.arguments.memory:
             self._write(self._path("memory{}.html"), self._timeline_writer(prof), written)
@@ -129,7 +131,7 @@ class Results:
             return
         text = screen.text(
             {
-                "wrote": [*self._written(written), *_what_is_kept(prof)],
+                "wrote": [*self._written(written, trace), *_what_is_kept(prof)],
                 "program": shlex.join(self._program()),
                 "trace": shlex.quote(self._near(trace)) if trace in written else None,
                 "has_schedule": self.arguments.active > 0,
@@ -155,7 +157,7 @@ class Results:
             "children": self.children.not_recorded(self.marks.imports),
         }
 
-    def _written(self, paths: list[Path]) -> list[str]:
+    def _written(self, paths: list[Path], trace: Path) -> list[str]:
         if not paths:
             return []
         sizes = sum(path.stat().st_size for path in paths)
@@ -168,6 +170,9 @@ class Results:
             lines.append(
                 f"the trace has the last {self.kept:.0%} of these events: --keep all keeps them"
             )
+        if self.why_no_page:
+            command = f"mindprof report {shlex.quote(self._near(trace))}"
+            lines.append(f"no report.html, {self.why_no_page}: {command} writes it")
         return lines
 
     def _program(self) -> list[str]:
@@ -224,7 +229,11 @@ class Results:
         return files
 
     def _add_report(self, trace: Path, written: list[Path]) -> None:
-        """Writes the page of a trace, as `mindprof report` does, if the folder has room for it."""
+        """Writes the page of a trace, as `mindprof report` does, unless it is large."""
+        self.why_no_page = None
+        if trace.stat().st_size > _LARGEST_FOR_REPORT:
+            self.why_no_page = "to end quickly"
+            return
         self.stage = "writing the report"
         others = sum(path.stat().st_size for path in written)
 
@@ -237,6 +246,7 @@ class Results:
         if page in written and not self.arguments.keep_all and not has_room(page, others):
             written.remove(page)
             page.unlink()
+            self.why_no_page = "to keep the folder small"
 
     def _trace_writer(self, prof: RunProfile) -> Callable[[Path], Any]:
         recording = prof.recording
