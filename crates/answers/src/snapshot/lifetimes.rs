@@ -8,7 +8,7 @@
 //! d     ----------------------------------------------------     neither: there all the time
 //! ```
 
-use mindprof_model::{AllocatorAction, BlockState, SnapshotDevice, StackId};
+use mindprof_model::{AllocatorAction, AllocatorEntry, BlockState, SnapshotDevice, StackId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// An allocation. State `n` is that after the first `n` entries, so it exists in the states from
@@ -44,16 +44,9 @@ impl Lifetimes {
     /// Pairs allocations with their releases.
     ///
     /// Memory that is returned may still be used by another stream, and is then not free: a
-    /// lifetime ends when the release is complete. A history without such entries has releases that
-    /// were requested instead.
+    /// lifetime ends when the release is complete.
     pub(super) fn build(device: &SnapshotDevice) -> Self {
-        let has = |action| device.entries.iter().any(|entry| entry.action == action);
-        let ends_by = if has(AllocatorAction::FreeRequested) && !has(AllocatorAction::FreeCompleted)
-        {
-            AllocatorAction::FreeRequested
-        } else {
-            AllocatorAction::FreeCompleted
-        };
+        let ends = Ends::of(device);
         let mut pairing = Pairing::default();
         for (state, entry) in (1_u32..).zip(&device.entries) {
             if entry.action == AllocatorAction::Alloc {
@@ -64,18 +57,13 @@ impl Lifetimes {
                     bytes: entry.bytes,
                     stack: entry.stack,
                 });
-            } else if entry.action == ends_by {
+            } else if ends.is_end(state, entry) {
                 pairing.end(state, entry.address, entry.bytes);
             }
         }
         let last = device.entries.len() as u32;
         for block in device.segments.iter().flat_map(|segment| &segment.blocks) {
-            let is_held = match block.state {
-                BlockState::Allocated => true,
-                BlockState::AwaitingFree => ends_by == AllocatorAction::FreeCompleted,
-                BlockState::Free => false,
-            };
-            if is_held {
+            if block.state != BlockState::Free {
                 pairing.stays(
                     Lifetime {
                         begin: 0,
@@ -105,6 +93,49 @@ impl Lifetimes {
     pub(super) fn overwritten_bytes(&self) -> u64 {
         let before = self.all.iter().filter(|one| one.begin == 0);
         sum(before.filter(|one| one.stack != StackId::NONE))
+    }
+}
+
+/// Which entries end lifetimes.
+///
+/// A history without any complete release may have been recorded without them: a request is then
+/// the last that is known of a block. The last request for a block that still awaits its release at
+/// the end is not complete, and ends nothing.
+struct Ends {
+    has_completed: bool,
+    /// The last request for each block that awaits its release, by address.
+    awaiting: FxHashMap<u64, u32>,
+}
+
+impl Ends {
+    fn of(device: &SnapshotDevice) -> Self {
+        let mut entries = device.entries.iter();
+        let has_completed = entries.any(|entry| entry.action == AllocatorAction::FreeCompleted);
+        let mut awaiting = FxHashMap::default();
+        if !has_completed {
+            let blocks = device.segments.iter().flat_map(|segment| &segment.blocks);
+            let blocks = blocks.filter(|block| block.state == BlockState::AwaitingFree);
+            awaiting.extend(blocks.map(|block| (block.address, 0)));
+            for (state, entry) in (1_u32..).zip(&device.entries) {
+                if entry.action == AllocatorAction::FreeRequested
+                    && let Some(last) = awaiting.get_mut(&entry.address)
+                {
+                    *last = state;
+                }
+            }
+        }
+        Self {
+            has_completed,
+            awaiting,
+        }
+    }
+
+    fn is_end(&self, state: u32, entry: &AllocatorEntry) -> bool {
+        if self.has_completed {
+            return entry.action == AllocatorAction::FreeCompleted;
+        }
+        entry.action == AllocatorAction::FreeRequested
+            && self.awaiting.get(&entry.address) != Some(&state)
     }
 }
 

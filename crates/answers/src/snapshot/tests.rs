@@ -283,6 +283,47 @@ fn requested_releases_count_if_no_others_were_recorded() {
     assert_eq!(memory.history.contradictions, 0);
 }
 
+/// ```text
+/// state         0  1  2  3  4  5    no release is complete
+/// awaiting   5        |--|--|--|    awaits its release at the end, so that it is in use
+/// old        7  |--|--|--|--|--|    the same, and allocated before the history
+/// freed     10     |--|--|          free at the end
+/// sum           7 17 22 22 12 12
+/// ```
+#[test]
+fn blocks_that_await_their_release_are_in_use_though_no_release_is_complete() {
+    let mut draft = Draft::default();
+    let request = |draft: &mut Draft, address, bytes| {
+        draft.entry(
+            AllocatorAction::FreeRequested,
+            address,
+            bytes,
+            StackId::NONE,
+        );
+    };
+    draft.alloc(5000, 10, StackId::NONE);
+    draft.alloc(1000, 5, StackId::NONE);
+    request(&mut draft, 1000, 5);
+    request(&mut draft, 5000, 10);
+    request(&mut draft, 2000, 7);
+    let none = StackId::NONE;
+    draft.segment(
+        1000,
+        &[
+            (1000, Some((5, none))),
+            (1000, Some((7, none))),
+            (9000, None),
+        ],
+    );
+    for block in &mut draft.device.segments[0].blocks[..2] {
+        block.state = BlockState::AwaitingFree;
+    }
+    let memory = draft.answer();
+    assert_eq!(memory.curve.allocated_bytes, [17, 22, 22, 12, 12]);
+    assert_eq!(memory.peak.allocated_bytes, 22);
+    assert_eq!(memory.history.contradictions, 0);
+}
+
 #[test]
 fn long_curves_are_thinned_and_keep_the_peak() {
     let mut draft = Draft::default();
