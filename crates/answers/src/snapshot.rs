@@ -77,7 +77,9 @@ pub struct History {
     pub span_us: u64,
     /// Bytes of allocations from before the history.
     pub before_bytes: u64,
-    /// The part of them that has stacks: they were recorded, so that the history once had them.
+    /// Bytes of segments from before the history. Something was allocated in them then.
+    pub before_reserved_bytes: u64,
+    /// The part of the allocations from before the history that has stacks: they were recorded, so that the history once had them.
     pub overwritten_bytes: u64,
     /// Entries that contradict each other or the blocks: the curve is not exact.
     pub contradictions: u64,
@@ -91,7 +93,7 @@ impl History {
         self.overwritten_bytes > 0
     }
 
-    fn of(device: &SnapshotDevice, lifetimes: &Lifetimes) -> Self {
+    fn of(device: &SnapshotDevice, lifetimes: &Lifetimes, replay: &Replay) -> Self {
         let entries = &device.entries;
         let times = entries
             .iter()
@@ -110,6 +112,7 @@ impl History {
             start_unix_us: first,
             span_us: first.map_or(0, |first| last - first),
             before_bytes: lifetimes.before_bytes(),
+            before_reserved_bytes: replay.before_reserved_bytes,
             // Without any history, nothing was overwritten: only blocks were recorded.
             overwritten_bytes: if entries.len() > 1 {
                 lifetimes.overwritten_bytes()
@@ -149,7 +152,7 @@ fn device_memory(
     let errors = errors.filter(|entry| entry.action == AllocatorAction::OutOfMemory);
     DeviceMemory {
         device: device.device,
-        history: History::of(device, &lifetimes),
+        history: History::of(device, &lifetimes, &replay),
         peak: replay.peak,
         peak_reserved_bytes: replay.peak_reserved_bytes,
         at_end: replay.at_end,

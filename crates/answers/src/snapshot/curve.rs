@@ -41,6 +41,8 @@ pub(super) struct Replay {
     /// The state of the peak: the number of entries before it.
     pub(super) peak_state: u32,
     pub(super) peak_reserved_bytes: u64,
+    /// The segments in the state before the first entry.
+    pub(super) before_reserved_bytes: u64,
     pub(super) at_end: MemoryMoment,
 }
 
@@ -56,6 +58,7 @@ impl Replay {
             ..MemoryMoment::default()
         };
         let (mut peak, mut peak_state, mut peak_reserved_bytes) = (now, 0, now.reserved_bytes);
+        let before_reserved_bytes = now.reserved_bytes;
         thinner.add(0, now);
         for state in 1..=device.entries.len() {
             changes.apply(state, device);
@@ -77,6 +80,7 @@ impl Replay {
             peak,
             peak_state,
             peak_reserved_bytes,
+            before_reserved_bytes,
             at_end: now,
         }
     }

@@ -153,6 +153,20 @@ fn recorded_blocks_without_entries_show_that_the_ring_was_full() {
     assert_eq!(memory.history.overwritten_bytes, 40);
 }
 
+/// All earlier allocations were released, and only their segment shows that there were any.
+#[test]
+fn reserved_memory_from_before_the_history_is_counted() {
+    let mut draft = Draft::default();
+    draft.alloc(0, 20, StackId::NONE);
+    draft.entry(AllocatorAction::SegmentAlloc, 9000, 500, StackId::NONE);
+    draft.free(0, 20);
+    draft.segment(0, &[(4096, None)]);
+    draft.segment(9000, &[(500, None)]);
+    let history = draft.answer().history;
+    assert_eq!(history.before_bytes, 0);
+    assert_eq!(history.before_reserved_bytes, 4096);
+}
+
 #[test]
 fn memory_belongs_to_the_innermost_line_of_the_users() {
     let library = "/v/lib/python3.12/site-packages/torch/nn/modules/linear.py(5): forward";

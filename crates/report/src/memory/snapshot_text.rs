@@ -217,6 +217,14 @@ pub(super) fn snapshot_notes(device: &DeviceMemory) -> Vec<String> {
             bytes(history.before_bytes)
         ));
     }
+    let is_said = history.is_truncated() || history.before_bytes > 0;
+    if history.before_reserved_bytes > 0 && !is_said {
+        notes.push(format!(
+            "{} were reserved where the history begins, so that memory was allocated before it; an \
+             earlier peak would not be seen",
+            bytes(history.before_reserved_bytes)
+        ));
+    }
     if history.contradictions > 0 {
         notes.push(format!(
             "{} of the history contradict the blocks or each other, so amounts are not exact",
