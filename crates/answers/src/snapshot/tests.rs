@@ -255,6 +255,49 @@ fn a_snapshot_without_a_history_has_its_blocks() {
 }
 
 /// ```text
+/// MiB     0    10   20   30   40   50   60   70   80
+/// held         |                  |           |--|
+/// free    |----||-----------------||----------|
+/// page              |---------|                         the only one of 20 MiB that is free
+/// ```
+#[test]
+fn segments_that_grow_in_place_return_whole_pages() {
+    let held = Some((MIB, StackId::NONE));
+    let blocks = [
+        (10 * MIB, None),
+        (MIB, held),
+        (34 * MIB, None),
+        (MIB, held),
+        (29 * MIB, None),
+        (5 * MIB, held),
+    ];
+    let mut draft = Draft::default();
+    draft.segment(7 << 40, &blocks);
+    draft.device.segments[0].is_expandable = true;
+    let space = draft.answer().space;
+    assert_eq!(space.cached_bytes, 20 * MIB);
+    assert_eq!((space.split_bytes, space.split_blocks), (53 * MIB, 3));
+    // The same blocks have more free pages of 2 MiB.
+    let mut draft = Draft::default();
+    draft.segment(7 << 40, &blocks);
+    draft.device.segments[0].is_expandable = true;
+    draft.device.segments[0].is_large = false;
+    let space = draft.answer().space;
+    assert_eq!(space.cached_bytes, (10 + 32 + 28) * MIB);
+}
+
+#[test]
+fn private_pools_keep_their_free_memory() {
+    let mut draft = Draft::default();
+    draft.segment(0, &[(64 * MIB, None)]);
+    draft.segment(1 << 40, &[(32 * MIB, None)]);
+    draft.device.segments[0].pool = (0, 7);
+    let space = draft.answer().space;
+    assert_eq!(space.private_free_bytes, 64 * MIB);
+    assert_eq!((space.cached_bytes, space.split_bytes), (32 * MIB, 0));
+}
+
+/// ```text
 /// segment of 60 MiB:  | 20 free | 10 held | 20 free | 10 held |     asked for: 30 MiB
 /// ```
 #[test]

@@ -166,6 +166,7 @@ fn space_table(device: &DeviceMemory) -> String {
             "free, and returned by torch.cuda.empty_cache()",
             space.cached_bytes,
         ),
+        ("free in private pools", space.private_free_bytes),
         ("free in pieces between allocations", space.split_bytes),
         ("the largest free block", space.largest_free_bytes),
         (

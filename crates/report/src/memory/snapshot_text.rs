@@ -347,6 +347,10 @@ fn push_space(text: &mut String, device: &DeviceMemory) {
             "free, and returned by torch.cuda.empty_cache()".into(),
         ),
         (
+            space.private_free_bytes,
+            "free in private pools, for requests of these pools only".into(),
+        ),
+        (
             space.split_bytes,
             format!("free in {pieces} between allocations"),
         ),
