@@ -92,8 +92,8 @@ pub use sampling::Sampling;
 pub use screen::{Compiled, Elsewhere, Screen, ScreenFacts, StepOperators};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use snapshot::{
-    DeviceMemory, HeldBy, History, HolderKind, LineHolder, MemoryCurve, MemoryMoment, OutOfMemory,
-    Shortage, SnapshotMemory, Space, StackHolder,
+    DeviceMemory, FreeElsewhere, HeldBy, History, HolderKind, LineHolder, MemoryCurve,
+    MemoryMoment, OutOfMemory, Shortage, SnapshotMemory, Space, StackHolder,
 };
 pub use source_files::{FUNCTIONS_KEY, SourceFile, SourceFiles, SourceFunction};
 pub use step_growth::{GrownFunction, Growth};

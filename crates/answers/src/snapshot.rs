@@ -24,6 +24,7 @@ use holders::StackPlaces;
 use lifetimes::Lifetimes;
 
 pub use curve::{MemoryCurve, MemoryMoment};
+pub use free_space::FreeElsewhere;
 pub use holders::{HeldBy, HolderKind, LineHolder, StackHolder};
 pub use out_of_memory::{OutOfMemory, Shortage};
 pub use space::Space;
@@ -79,7 +80,8 @@ pub struct History {
     pub before_bytes: u64,
     /// Bytes of segments from before the history. Something was allocated in them then.
     pub before_reserved_bytes: u64,
-    /// The part of the allocations from before the history that has stacks: they were recorded, so that the history once had them.
+    /// The part of the allocations from before the history that has stacks: they were recorded, so
+    /// that the history once had them.
     pub overwritten_bytes: u64,
     /// Entries that contradict each other or the blocks: the curve is not exact.
     pub contradictions: u64,

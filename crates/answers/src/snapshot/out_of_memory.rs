@@ -4,16 +4,12 @@ use mindprof_model::{AllocatorAction, MemorySnapshot, SnapshotDevice};
 use serde::Serialize;
 
 use super::curve::Clock;
-use super::free_space::{FreeSpace, ROUNDED_TO};
+use super::free_space::{FreeElsewhere, FreeSpace, ROUNDED_TO, Request};
 use super::holders::{HeldBy, HolderKind, StackPlaces};
 use super::lifetimes::{Lifetimes, sum};
 
 /// The most errors that are described. A program that catches them may have thousands.
 const MOST_ERRORS: usize = 10;
-
-/// Requests of more than this have segments of their own kind, in which the allocator does not
-/// split off remainders of this size or less.
-const LARGE_BYTES: u64 = 1 << 20;
 
 /// An out-of-memory error, with the state of the device's memory just before it.
 #[derive(Clone, Debug, Serialize)]
@@ -33,10 +29,13 @@ pub struct OutOfMemory {
     pub allocated_bytes: u64,
     /// The bytes that the allocator had of the device.
     pub reserved_bytes: u64,
-    /// The bytes of free pieces between allocations that are large enough to be of use.
+    /// The bytes of free pieces between allocations that the request could have used: of its stream
+    /// and size, in no private pool, and not too small.
     pub free_bytes: u64,
     /// The largest of these pieces.
     pub largest_free_bytes: u64,
+    /// The free memory that it could not use.
+    pub free_elsewhere: FreeElsewhere,
     /// The reason for the failure.
     pub shortage: Shortage,
     /// The holders of memory.
@@ -52,6 +51,11 @@ pub enum Shortage {
     /// The device had enough memory, but the process may not use more of it, and free pieces would
     /// not have sufficed.
     Limited,
+    /// With the free memory that the request could not use, it would have sufficed.
+    Elsewhere,
+    /// One free piece would have sufficed, and yet the request was refused. It may be of a private
+    /// pool, which the history does not tell, or too small for the piece to be split for it.
+    Unused,
     /// Even in one piece, memory would not have sufficed.
     Short {
         /// The bytes that were missing.
@@ -87,12 +91,7 @@ impl OutOfMemory {
         let entry = device.entries[index];
         let state = index as u32;
         let requested = entry.bytes.next_multiple_of(ROUNDED_TO);
-        let least = if requested > LARGE_BYTES {
-            LARGE_BYTES + 1
-        } else {
-            ROUNDED_TO
-        };
-        let free = FreeSpace::at(device, lifetimes, state, least);
+        let free = FreeSpace::at(device, lifetimes, state, Request::of(&entry));
         let frames = snapshot.stacks.frames(entry.stack);
         let frames = frames.map(|frame| snapshot.strings.text(frame).into());
         let clock = Clock::of(device);
@@ -106,7 +105,8 @@ impl OutOfMemory {
             reserved_bytes: reserved_at(device, index),
             free_bytes: free.bytes,
             largest_free_bytes: free.largest,
-            shortage: shortage(requested, entry.address, free.bytes),
+            free_elsewhere: free.elsewhere,
+            shortage: shortage(requested, entry.address, &free),
             held: HeldBy::at(lifetimes, state, snapshot, places),
         }
     }
@@ -116,16 +116,25 @@ impl OutOfMemory {
 ///
 /// If the device had enough, the process has a limit of its own. It is not in the file, so that only
 /// the pieces are known to be below it.
-const fn shortage(requested: u64, device_free: u64, free: u64) -> Shortage {
-    if free >= requested {
+const fn shortage(requested: u64, device_free: u64, free: &FreeSpace) -> Shortage {
+    if free.largest >= requested {
+        return Shortage::Unused;
+    }
+    if free.bytes >= requested {
         return Shortage::Fragmented;
     }
     if device_free >= requested {
         return Shortage::Limited;
     }
-    match requested.saturating_sub(device_free.saturating_add(free)) {
-        0 => Shortage::Fragmented,
-        missing_bytes => Shortage::Short { missing_bytes },
+    let usable = device_free.saturating_add(free.bytes);
+    if usable >= requested {
+        return Shortage::Fragmented;
+    }
+    if usable.saturating_add(free.elsewhere.bytes()) >= requested {
+        return Shortage::Elsewhere;
+    }
+    Shortage::Short {
+        missing_bytes: requested - usable,
     }
 }
 
@@ -151,10 +160,22 @@ mod tests {
 
     #[test]
     fn memory_in_pieces_is_told_from_too_little_memory() {
-        assert_eq!(shortage(100, 0, 100), Shortage::Fragmented);
-        assert_eq!(shortage(100, 40, 60), Shortage::Fragmented);
-        assert_eq!(shortage(100, 40, 59), Shortage::Short { missing_bytes: 1 });
-        assert_eq!(shortage(100, 100, 99), Shortage::Limited);
-        assert_eq!(shortage(100, 500, 100), Shortage::Fragmented);
+        let in_pieces = |bytes, elsewhere| FreeSpace {
+            bytes,
+            largest: bytes / 2,
+            elsewhere: FreeElsewhere {
+                other_stream_bytes: elsewhere,
+                ..FreeElsewhere::default()
+            },
+        };
+        let of = |device_free, free| shortage(100, device_free, &free);
+        assert_eq!(of(0, in_pieces(100, 0)), Shortage::Fragmented);
+        assert_eq!(of(40, in_pieces(60, 0)), Shortage::Fragmented);
+        let missing_bytes = 1;
+        assert_eq!(of(40, in_pieces(59, 0)), Shortage::Short { missing_bytes });
+        assert_eq!(of(100, in_pieces(99, 0)), Shortage::Limited);
+        assert_eq!(of(500, in_pieces(100, 0)), Shortage::Fragmented);
+        assert_eq!(of(40, in_pieces(59, 1)), Shortage::Elsewhere);
+        assert_eq!(of(0, in_pieces(200, 0)), Shortage::Unused);
     }
 }

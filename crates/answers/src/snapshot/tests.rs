@@ -329,6 +329,44 @@ fn a_request_that_fits_into_the_sum_of_free_pieces_is_fragmentation() {
     assert_eq!(memory.peak_reserved_bytes, 560 * MIB);
 }
 
+/// ```text
+/// asked for: 30 MiB on stream 0     free: 100 MiB in one piece, on another stream or in a pool
+/// ```
+#[test]
+fn free_memory_that_a_request_cannot_use_is_no_fragmentation() {
+    let error = |stream: u64, pool: (u64, u64), is_large: bool| {
+        let mut draft = Draft::default();
+        draft.entry(AllocatorAction::OutOfMemory, MIB, 30 * MIB, StackId::NONE);
+        draft.segment(0, &[(100 * MIB, None)]);
+        let segment = &mut draft.device.segments[0];
+        (segment.stream, segment.pool, segment.is_large) = (stream, pool, is_large);
+        let found = draft.answer().out_of_memory.remove(0);
+        (found.shortage, found.free_bytes, found.free_elsewhere)
+    };
+    let none = FreeElsewhere::default();
+    let elsewhere = |free| (Shortage::Elsewhere, 0, free);
+    let private = FreeElsewhere {
+        private_pool_bytes: 100 * MIB,
+        ..none
+    };
+    assert_eq!(error(0, (1, 7), true), elsewhere(private));
+    let stream = FreeElsewhere {
+        other_stream_bytes: 100 * MIB,
+        ..none
+    };
+    assert_eq!(error(5, (0, 0), true), elsewhere(stream));
+    let size = FreeElsewhere {
+        other_size_bytes: 100 * MIB,
+        ..none
+    };
+    assert_eq!(error(0, (0, 0), false), elsewhere(size));
+    assert_eq!(
+        error(0, (0, 0), true),
+        (Shortage::Unused, 100 * MIB, none),
+        "one piece sufficed"
+    );
+}
+
 /// A history with none of the releases that are complete has those that were requested.
 #[test]
 fn requested_releases_count_if_no_others_were_recorded() {

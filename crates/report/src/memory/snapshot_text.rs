@@ -4,7 +4,8 @@
 use std::fmt::Write as _;
 
 use mindprof_answers::{
-    CodePlace, DeviceMemory, HeldBy, HolderKind, OutOfMemory, Shortage, SnapshotMemory,
+    CodePlace, DeviceMemory, FreeElsewhere, HeldBy, HolderKind, OutOfMemory, Shortage,
+    SnapshotMemory,
 };
 use mindprof_formats::counted;
 use mindprof_model::Place;
@@ -137,6 +138,12 @@ pub(super) fn hint(device: &DeviceMemory, expandable: Option<bool>) -> String {
                 bytes(error.largest_free_bytes),
                 bytes(error.device_free_bytes)
             ),
+            Shortage::Elsewhere => elsewhere_hint(&error.free_elsewhere),
+            Shortage::Unused => format!(
+                "{} lay free in one piece, which the request may not use: it may be of a private \
+                 pool, as while a CUDA graph is captured; capture graphs before memory is short",
+                bytes(error.largest_free_bytes)
+            ),
             Shortage::Limited => format!(
                 "the device had {} free, so that a limit of the process was reached: raise \
                  torch.cuda.set_per_process_memory_fraction, or hold less",
@@ -171,6 +178,36 @@ pub(super) fn hint(device: &DeviceMemory, expandable: Option<bool>) -> String {
         }
         None => "nothing is allocated".into(),
     }
+}
+
+/// Returns what to do about free memory that a request cannot use, by where most of it lies.
+fn elsewhere_hint(free: &FreeElsewhere) -> String {
+    let most = free.private_pool_bytes.max(free.other_stream_bytes);
+    let most = most.max(free.other_size_bytes);
+    let remedy = if most == free.private_pool_bytes {
+        "let CUDA graphs share a pool, or delete those that are not used any more"
+    } else if most == free.other_stream_bytes {
+        "allocate large tensors on one stream"
+    } else {
+        "hold less, first in the lines below"
+    };
+    let places = elsewhere(free).join(" and ");
+    format!("{places}, where the request cannot use it: {remedy}")
+}
+
+/// Returns where free memory lay that a request could not use, one text for each place.
+fn elsewhere(free: &FreeElsewhere) -> Vec<String> {
+    let places = [
+        (free.private_pool_bytes, "in private pools"),
+        (free.other_stream_bytes, "on other streams"),
+        (
+            free.other_size_bytes,
+            "in segments for requests of another size",
+        ),
+    ];
+    let places = places.into_iter().filter(|(amount, _)| *amount > 0);
+    let texts = places.map(|(amount, place)| format!("{} lay free {place}", bytes(amount)));
+    texts.collect()
 }
 
 fn push_sums(text: &mut String, device: &DeviceMemory) {
@@ -253,15 +290,18 @@ fn push_error(text: &mut String, error: &OutOfMemory) {
 /// Returns the request and the state of the memory at an out-of-memory error.
 pub(super) fn error_facts(error: &OutOfMemory) -> String {
     let pieces = match error.free_bytes {
-        0 => "nothing free between allocations".into(),
+        0 => "nothing free between allocations for such a request".into(),
         free => format!(
             "{} free in pieces of at most {}",
             bytes(free),
             bytes(error.largest_free_bytes)
         ),
     };
+    let elsewhere = elsewhere(&error.free_elsewhere);
+    let elsewhere = elsewhere.iter().map(|place| format!("; {place}"));
+    let elsewhere: String = elsewhere.collect();
     format!(
-        "{} asked for; {} allocated, {} reserved, {pieces}, {} free on the device",
+        "{} asked for; {} allocated, {} reserved, {pieces}, {} free on the device{elsewhere}",
         bytes(error.requested_bytes),
         bytes(error.allocated_bytes),
         bytes(error.reserved_bytes),
