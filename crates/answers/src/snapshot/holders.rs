@@ -8,15 +8,26 @@ use super::lifetimes::{Lifetime, Lifetimes};
 use crate::own_code::OwnCode;
 use crate::top_operators::CodePlace;
 
-/// The most stacks that are listed. A program has thousands, and the first ones hold the most.
+/// The most lines, stacks, and frames of a stack that are listed. A program has thousands, and the
+/// first ones hold the most. Files exist whose stacks share a frame ten thousand times.
+const MOST_LINES: usize = 100;
 const MOST_STACKS: usize = 50;
+const MOST_FRAMES: usize = 128;
+
+/// The most lines and stacks that are listed for each out-of-memory error.
+const MOST_LINES_OF_ERRORS: usize = 50;
+const MOST_STACKS_OF_ERRORS: usize = 10;
 
 /// The holders of memory, each list by decreasing bytes. It exists for the peak and for each
 /// out-of-memory error.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HeldBy {
-    /// By the line of the user's. All bytes are in one of the lines.
+    /// By the line of the user's, those that hold the most.
     pub lines: Vec<LineHolder>,
+    /// The number of lines that are not listed.
+    pub lines_left_out: u64,
+    /// The bytes of these lines. With those of `lines`, they are all bytes.
+    pub lines_left_out_bytes: u64,
     /// By the whole stack, those that hold the most.
     pub stacks: Vec<StackHolder>,
     /// The number of all stacks.
@@ -47,6 +58,8 @@ pub struct StackHolder {
     pub blocks: u64,
     /// Its frames, innermost first.
     pub frames: Vec<String>,
+    /// The number of outer frames that are not listed.
+    pub frames_left_out: u64,
 }
 
 /// The origin of memory, as far as its stack shows it.
@@ -64,6 +77,19 @@ pub enum HolderKind {
 }
 
 impl HeldBy {
+    /// Keeps the first lines and stacks, as the state of each of several errors has.
+    pub(super) fn shortened(mut self) -> Self {
+        let left_out = self
+            .lines
+            .split_off(self.lines.len().min(MOST_LINES_OF_ERRORS));
+        self.lines_left_out += left_out.len() as u64;
+        for line in left_out {
+            self.lines_left_out_bytes = self.lines_left_out_bytes.saturating_add(line.bytes);
+        }
+        self.stacks.truncate(MOST_STACKS_OF_ERRORS);
+        self
+    }
+
     /// Sums up the allocations of a state.
     pub(super) fn at(
         lifetimes: &Lifetimes,
@@ -98,15 +124,23 @@ impl HeldBy {
                 .cmp(&a.bytes)
                 .then_with(|| order(&a.kind).cmp(&order(&b.kind)))
         });
+        let left_out = lines.split_off(lines.len().min(MOST_LINES));
+        let left_out_bytes = left_out.iter().map(|line| line.bytes);
         let first = stacks.iter().take(MOST_STACKS);
-        let first = first.map(|&((stack, is_before), (bytes, blocks))| StackHolder {
-            kind: places.kind(stack, is_before),
-            bytes,
-            blocks,
-            frames: frames(snapshot, stack).map(Into::into).collect(),
+        let first = first.map(|&((stack, is_before), (bytes, blocks))| {
+            let (frames, frames_left_out) = frames(snapshot, stack);
+            StackHolder {
+                kind: places.kind(stack, is_before),
+                bytes,
+                blocks,
+                frames,
+                frames_left_out,
+            }
         });
         Self {
             lines,
+            lines_left_out: left_out.len() as u64,
+            lines_left_out_bytes: left_out_bytes.fold(0, u64::saturating_add),
             stacks: first.collect(),
             stack_count: stacks.len() as u64,
         }
@@ -127,9 +161,12 @@ fn order(kind: &HolderKind) -> (u8, &str, u32) {
     }
 }
 
-fn frames(snapshot: &MemorySnapshot, stack: StackId) -> impl Iterator<Item = &str> {
-    let frames = snapshot.stacks.frames(stack);
-    frames.map(|frame| snapshot.strings.text(frame))
+/// Returns the innermost frames of a stack, and the number of those that are left out.
+pub(super) fn frames(snapshot: &MemorySnapshot, stack: StackId) -> (Vec<String>, u64) {
+    let mut frames = snapshot.stacks.frames(stack);
+    let listed = frames.by_ref().take(MOST_FRAMES);
+    let listed = listed.map(|frame| snapshot.strings.text(frame).into());
+    (listed.collect(), frames.count() as u64)
 }
 
 /// The line that each stack belongs to, found once for each stack.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::curve::Clock;
 use super::free_space::{FreeElsewhere, FreeSpace, ROUNDED_TO, Request};
-use super::holders::{HeldBy, HolderKind, StackPlaces};
+use super::holders::{HeldBy, HolderKind, StackPlaces, frames};
 use super::lifetimes::{Lifetimes, sum};
 
 /// The most errors that are described. A program that catches them may have thousands.
@@ -23,6 +23,8 @@ pub struct OutOfMemory {
     pub kind: HolderKind,
     /// The frames of the stack that asked, innermost first.
     pub frames: Vec<String>,
+    /// The number of outer frames that are not listed.
+    pub frames_left_out: u64,
     /// The bytes that were free on the device, outside of the allocator.
     pub device_free_bytes: u64,
     /// The bytes that the program had asked for.
@@ -92,14 +94,14 @@ impl OutOfMemory {
         let state = index as u32;
         let requested = entry.bytes.next_multiple_of(ROUNDED_TO);
         let free = FreeSpace::at(device, lifetimes, state, Request::of(&entry));
-        let frames = snapshot.stacks.frames(entry.stack);
-        let frames = frames.map(|frame| snapshot.strings.text(frame).into());
+        let (frames, frames_left_out) = frames(snapshot, entry.stack);
         let clock = Clock::of(device);
         Self {
             time_us: clock.has_times.then(|| clock.time(index)),
             requested_bytes: entry.bytes,
             kind: places.kind(entry.stack, false),
-            frames: frames.collect(),
+            frames,
+            frames_left_out,
             device_free_bytes: entry.address,
             allocated_bytes: sum(lifetimes.all.iter().filter(|one| one.is_in(state))),
             reserved_bytes: reserved_at(device, index),
@@ -107,7 +109,7 @@ impl OutOfMemory {
             largest_free_bytes: free.largest,
             free_elsewhere: free.elsewhere,
             shortage: shortage(requested, entry.address, &free),
-            held: HeldBy::at(lifetimes, state, snapshot, places),
+            held: HeldBy::at(lifetimes, state, snapshot, places).shortened(),
         }
     }
 }

@@ -419,6 +419,37 @@ fn blocks_that_await_their_release_are_in_use_though_no_release_is_complete() {
     assert_eq!(memory.history.contradictions, 0);
 }
 
+/// 300 lines hold 1 to 300 bytes each; the stack of the last one is 1,000 frames deep.
+#[test]
+fn long_lists_are_cut_and_say_so() {
+    let mut draft = Draft::default();
+    let deep = vec!["train.py(300): recurse"; 1000];
+    for number in 1..=300 {
+        let frame = format!("train.py({number}): step");
+        let one = [frame.as_str()];
+        let frames = if number == 300 { &deep[..] } else { &one };
+        let stack = draft.stack(frames);
+        draft.alloc(number << 20, number, stack);
+    }
+    let stack = draft.stack(&deep);
+    draft.entry(AllocatorAction::OutOfMemory, MIB, 30 * MIB, stack);
+    let memory = draft.answer();
+    let held = &memory.held;
+    let sums = |held: &HeldBy| {
+        let listed: u64 = held.lines.iter().map(|line| line.bytes).sum();
+        let numbers = (held.lines.len(), held.lines_left_out, held.stacks.len());
+        (numbers, listed + held.lines_left_out_bytes)
+    };
+    assert_eq!(sums(held), ((100, 200, 50), 45_150));
+    assert_eq!(held.stack_count, 300);
+    let deepest = &held.stacks[0];
+    assert_eq!((deepest.frames.len(), deepest.frames_left_out), (128, 872));
+    let error = &memory.out_of_memory[0];
+    assert_eq!(sums(&error.held), ((50, 250, 10), 45_150));
+    assert_eq!(error.held.stack_count, 300);
+    assert_eq!((error.frames.len(), error.frames_left_out), (128, 872));
+}
+
 #[test]
 fn long_curves_are_thinned_and_keep_the_peak() {
     let mut draft = Draft::default();

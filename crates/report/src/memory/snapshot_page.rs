@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use mindprof_answers::{DeviceMemory, HeldBy, OutOfMemory, SnapshotMemory};
+use mindprof_formats::counted;
 use serde_json::{Value, json};
 
 use super::page::{CHART_BEGIN, CHART_REST, stack_cell};
@@ -97,16 +98,24 @@ fn chart(device: &DeviceMemory) -> Value {
 }
 
 fn error_section(error: &OutOfMemory) -> String {
-    let frames: Vec<&str> = error.frames.iter().map(String::as_str).collect();
     let when = error.time_us.map_or_else(String::new, |time| {
         format!(" {:.3} ms into the history", time as f64 / 1e3)
     });
     format!(
         "<h2>Out of memory{when}</h2>\n<p class=\"bad\">{}.</p>\n{}\n{}",
         error_facts(error),
-        stack_cell(&frames),
+        frames_cell(&error.frames, error.frames_left_out),
         lines_table(&error.held, error.allocated_bytes),
     )
+}
+
+/// Returns a stack, which says how many of its frames are left out.
+fn frames_cell(frames: &[String], left_out: u64) -> String {
+    let more = counted(left_out, "outer frame");
+    let more = format!("and {more} that are not listed");
+    let frames = frames.iter().map(String::as_str);
+    let frames = frames.chain((left_out > 0).then_some(more.as_str()));
+    stack_cell(&frames.collect::<Vec<_>>())
 }
 
 fn lines_table(held: &HeldBy, all: u64) -> String {
@@ -122,6 +131,18 @@ fn lines_table(held: &HeldBy, all: u64) -> String {
             escaped(&place)
         );
     }
+    let more = held.lines.len().saturating_sub(MOST_LINES) as u64 + held.lines_left_out;
+    if more > 0 {
+        let rest = held.lines.iter().skip(MOST_LINES).map(|line| line.bytes);
+        let rest = rest.fold(held.lines_left_out_bytes, u64::saturating_add);
+        let _ = writeln!(
+            rows,
+            "<tr><td>{}</td><td>{}</td><td></td><td class=\"text\">and {} more</td></tr>",
+            bytes(rest),
+            share(rest, all),
+            more
+        );
+    }
     format!(
         "<div class=\"wide\">\n<table>\n<caption>Held memory by line</caption>\n<thead><tr>\
          <th scope=\"col\">Bytes</th><th scope=\"col\">Share</th><th scope=\"col\">Blocks</th>\
@@ -133,14 +154,13 @@ fn lines_table(held: &HeldBy, all: u64) -> String {
 fn stacks_table(held: &HeldBy, all: u64) -> String {
     let mut rows = String::new();
     for stack in held.stacks.iter().filter(|stack| !stack.frames.is_empty()) {
-        let frames: Vec<&str> = stack.frames.iter().map(String::as_str).collect();
         let _ = writeln!(
             rows,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"text\">{}</td></tr>",
             bytes(stack.bytes),
             share(stack.bytes, all),
             stack.blocks,
-            stack_cell(&frames)
+            frames_cell(&stack.frames, stack.frames_left_out)
         );
     }
     format!(

@@ -283,7 +283,7 @@ fn push_error(text: &mut String, error: &OutOfMemory) {
     });
     let head = format!("out of memory{when}: {}", error_facts(error));
     push_wrapped(text, &head, Some(WIDTH));
-    push_frames(text, &error.frames);
+    push_frames(text, &error.frames, error.frames_left_out);
     push_held(text, "held then", &error.held, error.allocated_bytes);
 }
 
@@ -324,9 +324,10 @@ fn push_held(text: &mut String, title: &str, held: &HeldBy, all: u64) {
         let room = WIDTH.saturating_sub(characters(&amounts));
         let _ = writeln!(text, "{amounts}{}", fitted(&line.kind, room));
     }
-    let more = held.lines.len().saturating_sub(LINES);
+    let more = held.lines.len().saturating_sub(LINES) as u64 + held.lines_left_out;
     if more > 0 {
-        let rest: u64 = held.lines[LINES..].iter().map(|line| line.bytes).sum();
+        let rest = held.lines.iter().skip(LINES).map(|line| line.bytes);
+        let rest = rest.fold(held.lines_left_out_bytes, u64::saturating_add);
         let _ = writeln!(
             text,
             "{:>12} {:>6}  and {more} more",
@@ -349,12 +350,12 @@ fn push_stacks(text: &mut String, held: &HeldBy) {
     for stack in stacks.take(STACKS) {
         let blocks = counted(stack.blocks, "block");
         let _ = writeln!(text, "{:>12}  {blocks}", bytes(stack.bytes));
-        push_frames(text, &stack.frames);
+        push_frames(text, &stack.frames, stack.frames_left_out);
     }
 }
 
 /// Writes the innermost frames of Python code, or of any code if there are none.
-fn push_frames(text: &mut String, frames: &[String]) {
+fn push_frames(text: &mut String, frames: &[String], left_out: u64) {
     let is_python = |frame: &&String| Place::parse(frame).is_some_and(|place| place.is_python());
     let mut shown: Vec<&String> = frames.iter().filter(is_python).collect();
     if shown.is_empty() {
@@ -363,9 +364,9 @@ fn push_frames(text: &mut String, frames: &[String]) {
     for frame in shown.iter().take(FRAMES) {
         let _ = writeln!(text, "{:14}{}", "", tail(&visible(frame), WIDTH - 14));
     }
-    let more = shown.len().saturating_sub(FRAMES);
+    let more = (shown.len().saturating_sub(FRAMES) as u64).saturating_add(left_out);
     if more > 0 {
-        let _ = writeln!(text, "{:14}and {}", "", counted(more as u64, "outer frame"));
+        let _ = writeln!(text, "{:14}and {}", "", counted(more, "outer frame"));
     }
 }
 

@@ -12,7 +12,7 @@ use crate::scan::Source;
 
 /// The memory that a pickle may take besides that for its own size. Snapshots take less than their
 /// size; a pickle that takes more than twice as much is made to exhaust memory.
-const ALLOWED_BYTES: u64 = 256 << 20;
+const ALLOWED_BYTES: u64 = 48 << 20;
 const ALLOWED_TIMES: u64 = 2;
 
 /// The number of operations after which the memory is checked.

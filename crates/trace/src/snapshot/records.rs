@@ -14,6 +14,11 @@ use super::objects::{Object, Value};
 /// The largest size that is believed: 256 TiB, the memory that addresses of 48 bits reach.
 const LARGEST: i64 = 1 << 48;
 
+/// The bytes of a path and of a name that are kept. Names of C++ templates can be longer than a
+/// page, and a text can stand in thousands of frames.
+const PATH_BYTES: usize = 512;
+const NAME_BYTES: usize = 384;
+
 /// About the bytes that the tables take for a text and for a stack besides their contents.
 const BYTES_PER_TEXT: usize = 80;
 const BYTES_PER_STACK: usize = 32;
@@ -114,11 +119,9 @@ impl Records {
         let line = fields.get(Key::Line).int().unwrap_or_default().max(0);
         let mut frame = std::mem::take(&mut self.frame);
         frame.clear();
-        let (file, name) = (
-            self.text_of(fields, Key::File),
-            self.text_of(fields, Key::Name),
-        );
-        let _ = write!(frame, "{file}({line}): {name}");
+        let (path_mark, path) = end_of(self.text_of(fields, Key::File), PATH_BYTES);
+        let (name, name_mark) = start_of(self.text_of(fields, Key::Name), NAME_BYTES);
+        let _ = write!(frame, "{path_mark}{path}({line}): {name}{name_mark}");
         let id = self.intern(&frame)?;
         self.frame = frame;
         Ok(Object::Frame(id))
@@ -260,6 +263,26 @@ impl Records {
         let text = fields.get(key).text();
         text.map_or("", |text| self.strings.text(text))
     }
+}
+
+/// Returns the start of a text, and the mark of a cut if it is longer.
+fn start_of(text: &str, most: usize) -> (&str, &'static str) {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let start = &text[..end];
+    (start, if start.len() < text.len() { "..." } else { "" })
+}
+
+/// Returns the mark of a cut if a text is longer, and its end.
+fn end_of(text: &str, most: usize) -> (&'static str, &str) {
+    let mut start = text.len().saturating_sub(most);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    let end = &text[start..];
+    (if end.len() < text.len() { "..." } else { "" }, end)
 }
 
 /// Returns the values of a list that a key refers to.

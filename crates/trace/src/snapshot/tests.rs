@@ -84,6 +84,34 @@ fn a_small_pickle_does_not_take_much_memory() {
     assert!(gaps.contains("gaps in the memo"), "{gaps}");
 }
 
+/// 5,000 frames of different lines have the same name of 60,000 bytes.
+#[test]
+fn texts_that_many_frames_share_are_cut() {
+    let mut pickle = b"\x80\x04".to_vec();
+    for key in [&b"\x08filename"[..], b"\x04line", b"\x04name"] {
+        pickle.push(0x8c);
+        pickle.extend(key);
+        pickle.extend(b"\x940");
+    }
+    pickle.extend(b"X\x60\xea\x00\x00");
+    pickle.extend(b"n".repeat(60_000));
+    // The memo has the keys as 0 to 2, and the long text as 3.
+    pickle.extend(b"\x940]");
+    for line in 0..5_000_u16 {
+        pickle.extend(b"}(h\x00h\x03h\x01M");
+        pickle.extend(line.to_le_bytes());
+        pickle.extend(b"h\x02h\x03ua");
+    }
+    pickle.extend(b"0}(\x8c\x08segments]\x8c\x0ddevice_traces]u.");
+    let options = ReadOptions::default();
+    let source = Source::open(&pickle[..], pickle.len() as u64, &options).unwrap();
+    let snapshot = read_snapshot_source(source).unwrap();
+    let frames = snapshot.strings.iter().filter(|text| text.contains('('));
+    let lengths: Vec<usize> = frames.map(str::len).collect();
+    assert_eq!(lengths.len(), 5_000);
+    assert!(lengths.iter().all(|&length| length < 1_000));
+}
+
 /// Two devices have the same list of entries: such lists could multiply a small file.
 #[test]
 fn entries_belong_to_one_device() {
