@@ -43,6 +43,7 @@ mod links;
 mod loss;
 mod memory;
 mod memory_snapshot;
+mod operator_limit;
 mod origins;
 mod part;
 mod passthrough;
@@ -86,6 +87,7 @@ pub use memory_snapshot::{
     AllocatorAction, AllocatorEntry, AllocatorSettings, BlockState, MemorySnapshot, SnapshotBlock,
     SnapshotDevice, SnapshotSegment,
 };
+pub use operator_limit::OperatorLimit;
 use origins::Origins;
 pub use part::Part;
 pub use passthrough::{PassthroughArgs, PassthroughKind, PassthroughWalk, UnknownEvent};

@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 use crate::capture::{Capture, ThreadCapture, WindowEvents};
 use crate::clock::Scale;
 use crate::forgotten::TickSums;
+use crate::limit::{LeftOut, Only};
 use crate::name::{self, NameKind};
 use crate::nesting::Nesting;
 use crate::open::OpenEntry;
@@ -93,10 +94,14 @@ fn events_of(capture: &Capture) -> WindowEvents {
     let mut part = Part::new();
     part.reference_unix_ns = axis.reference_unix_ns();
     part.metadata = capture.metadata.clone();
+    if let Some(limit) = capture.only.limit() {
+        limit.write(&mut part.metadata);
+    }
     StepMark::write(&step_marks(capture), &mut part.metadata);
     part.span = Nanos(scale.nanoseconds(capture.window.end));
     let mut names = Names {
         keep_overloads: capture.keep_overloads,
+        lacks_operators: capture.only != Only::ALL,
         ..Names::default()
     };
     let mut links = ScopeLinks::default();
@@ -509,8 +514,9 @@ impl Found {
                     || capture.keep_calls == Calls::All
                     || names.is_module(record, part))
         };
-        for record in thread.records() {
-            if record.is_scope() && is_wanted(record) {
+        let left_out = LeftOut::of_window(capture, thread, &found.open);
+        for (index, record) in thread.records().enumerate() {
+            if record.is_scope() && is_wanted(record) && !left_out.contains(index) {
                 found.nesting.push(record.start.max(capture.window.start));
                 continue;
             }
@@ -520,7 +526,11 @@ impl Found {
             found.has_forwards |= record.name == Record::FORWARD;
             found.has_numbers |= matches!(record.name, Record::EXTERNAL | Record::FUNCTION);
         }
-        found.open.retain(is_wanted);
+        let mut indices = thread.len()..;
+        found.open.retain(|record| {
+            let is_left_out = indices.next().is_some_and(|index| left_out.contains(index));
+            is_wanted(record) && !is_left_out
+        });
         for record in &found.open {
             found.nesting.push(record.start.max(capture.window.start));
         }
@@ -626,6 +636,9 @@ struct Tables {
 struct Names {
     known: Vec<Option<KnownName>>,
     keep_overloads: bool,
+    /// Whether operators may be missing. The forward operator of a backward node may be one of them,
+    /// and another one with the same number would take its place.
+    lacks_operators: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -658,7 +671,9 @@ impl Names {
         let stack = Stack::from_record(record.stack);
         let stack = tables.stacks.get(stack.raw() as usize);
         event.stack = stack.copied().unwrap_or(StackId::NONE);
-        event.set_sequence(record.sequence_number());
+        if !self.lacks_operators {
+            event.set_sequence(record.sequence_number());
+        }
         if record.end > window.end {
             event.flags = event.flags.union(Flags::UNFINISHED);
         }

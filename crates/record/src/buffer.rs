@@ -9,7 +9,7 @@
     reason = "the holder of the lock may push to the chunk of scopes that end on other threads"
 )]
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::{InputsTable, LossCause};
@@ -37,6 +37,9 @@ pub(crate) struct Buffer {
     /// See [`ThreadHandle`].
     pub(crate) handle: ThreadHandle,
     pub(crate) lost: LossCounters,
+    /// How many operators that began on the thread ended on others, if they were counted under a
+    /// limit and the thread does not know yet. Relaxed: nothing else is published through it.
+    pub(crate) left_elsewhere: AtomicU32,
     retired: AtomicBool,
     contents: Mutex<Contents>,
 }
@@ -82,6 +85,7 @@ impl Buffer {
             native: AtomicU64::new(native),
             handle: ThreadHandle::current(),
             lost: LossCounters::default(),
+            left_elsewhere: AtomicU32::new(0),
             retired: AtomicBool::new(false),
             contents: Mutex::default(),
         }

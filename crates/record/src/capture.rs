@@ -11,6 +11,7 @@ use crate::buffer::{Buffer, ThreadHandle};
 use crate::chunk::Chunk;
 use crate::clock::{Anchor, TimeAxis};
 use crate::forgotten::Forgotten;
+use crate::limit::Only;
 use crate::lost::{EarlyLoss, LossByKind};
 use crate::name::NameLease;
 use crate::open::{OpenEntry, OpenSnapshot};
@@ -38,6 +39,10 @@ pub struct Capture {
     pub(crate) opened_at: u64,
     /// The pauses of the window, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
+    /// The operators that the window wants.
+    pub(crate) only: Only,
+    /// The times in which more operators were recorded than the window wants, in ticks, in order.
+    pub(crate) unlimited: Vec<Range<u64>>,
     /// The starts of the steps that the profiler marked, in ticks, with their numbers.
     pub(crate) steps: Vec<(u64, u64)>,
     pub(crate) opened: Anchor,
@@ -170,6 +175,11 @@ impl Capture {
         let next = self.pauses.partition_point(|pause| pause.end <= moment);
         let pause = self.pauses.get(next);
         pause.is_some_and(|pause| pause.start <= moment)
+    }
+
+    /// Returns whether more operators were recorded at a moment than the window wants.
+    pub(crate) fn is_unlimited(&self, moment: u64) -> bool {
+        self.unlimited.iter().any(|range| range.contains(&moment))
     }
 
     /// Builds the profile: converts ticks to nanoseconds and names to ids, and counts losses. Takes

@@ -45,6 +45,8 @@ pub(crate) struct Wanted {
     pub(crate) sampled: bool,
     /// The calls of `TorchScript` modules that scopes run in.
     pub(crate) module_hierarchies: bool,
+    /// Only some operators, see [`crate::limit`].
+    pub(crate) limited: bool,
 }
 
 /// Returns the time at which the newest window opened, in ticks.
@@ -88,7 +90,8 @@ impl Gate {
     const RESULTS: u64 = 32;
     const SAMPLED: u64 = 64;
     const HIERARCHIES: u64 = 128;
-    const EPOCH_SHIFT: u32 = 8;
+    const LIMITED: u64 = 256;
+    const EPOCH_SHIFT: u32 = 9;
 
     /// Reads the gate.
     #[inline]
@@ -107,6 +110,7 @@ impl Gate {
             (wanted.all_calls, Self::CALLS),
             (wanted.modules, Self::MODULES),
             (wanted.sampled, Self::SAMPLED),
+            (wanted.limited, Self::LIMITED),
         ];
         let wanted = bits.into_iter().filter(|(is_wanted, _)| *is_wanted);
         let bits = wanted.fold(0, |bits, (_, bit)| bits | bit);
@@ -125,6 +129,12 @@ impl Gate {
     #[inline]
     pub(crate) const fn is_open(self) -> bool {
         self.0 & Self::SCOPES != 0
+    }
+
+    /// Returns whether operators may have to be left out.
+    #[inline]
+    pub(crate) const fn is_limited(self) -> bool {
+        self.0 & Self::LIMITED != 0
     }
 
     /// Returns whether some window wants inputs.

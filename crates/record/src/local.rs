@@ -12,6 +12,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use mindprof_model::LossCause;
 use rustc_hash::FxHashMap;
@@ -21,6 +22,7 @@ use crate::chunk::{Chunk, FIRST, FULL, GROWTH};
 use crate::clock::{counter, ticks};
 use crate::gate::{self, Gate};
 use crate::inputs::{InputsRewriter, KnownInputs};
+use crate::limit::{Admission, Limiter};
 use crate::lost::LostKind;
 use crate::name::Name;
 use crate::open::{OpenEntry, OpenSlot};
@@ -106,6 +108,34 @@ fn open_entry(start: u64, name: Name, inputs: u32, stack: Stack) -> OpenEntry {
         name: name.raw(),
         stack: stack.raw(),
         inputs,
+    }
+}
+
+/// Decides about a scope that begins on this thread under a limit. Returns the key of the thread
+/// too; a thread that is exiting records nothing anyway.
+pub(crate) fn enter(gate: Gate, name: Name) -> (Admission, u32) {
+    let entered = with(|local| {
+        let elsewhere = &local.buffer.left_elsewhere;
+        if elsewhere.load(Ordering::Relaxed) != 0 {
+            local.limiter.leave(elsewhere.swap(0, Ordering::Relaxed));
+        }
+        (local.limiter.enter(name, gate.epoch()), local.thread)
+    });
+    entered.unwrap_or((Admission::Uncounted, 0))
+}
+
+/// Notes that an operator that [`enter`] counted on a thread has ended.
+#[cold]
+pub(crate) fn leave(thread: u32) {
+    let left = with(|local| {
+        let is_own = local.thread == thread;
+        if is_own {
+            local.limiter.leave(1);
+        }
+        is_own
+    });
+    if left != Some(true) {
+        registry::leave_elsewhere(thread);
     }
 }
 
@@ -339,6 +369,7 @@ pub(crate) struct Local {
     last_search: Cell<(u64, u32)>,
     inputs: RefCell<KnownInputs>,
     stacks: RefCell<FxHashMap<(Stack, Name), Stack>>,
+    limiter: Limiter,
 }
 
 impl Local {
@@ -355,6 +386,7 @@ impl Local {
             last_search: Cell::new((0, 0)),
             inputs: RefCell::default(),
             stacks: RefCell::default(),
+            limiter: Limiter::default(),
         }
     }
 

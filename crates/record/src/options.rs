@@ -1,5 +1,7 @@
 //! The options of a window: what it records.
 
+use crate::limit::Only;
+
 /// The options of a [`Session`](crate::Session): what is recorded beside scopes, and how much
 /// memory that may take. If several sessions are open, each thread records the union of their
 /// options, and each capture keeps only what its own session asked for.
@@ -20,6 +22,8 @@ pub struct Options {
     /// Whether operators record the calls of `TorchScript` modules that they run in, if the framework
     /// reports them.
     pub module_hierarchies: bool,
+    /// The operators that are recorded.
+    pub only: Only,
     /// Which calls of the program's language are recorded. The stack provider reports them.
     pub calls: Calls,
     /// The byte budget of the recording. Once it is spent, events are dropped and counted.
@@ -37,6 +41,7 @@ impl Default for Options {
             results: false,
             overloads: false,
             module_hierarchies: false,
+            only: Only::ALL,
             calls: Calls::None,
             budget_bytes: 256 << 20,
             keep: Keep::First,

@@ -14,6 +14,7 @@ use crate::capture::ThreadCapture;
 use crate::clock::ticks;
 use crate::forgotten::Forgotten;
 use crate::gate::{self, Gate, Wanted};
+use crate::limit::Only;
 use crate::lost::{EarlyLoss, LossByKind, LossFilter};
 use crate::name::NameLease;
 use crate::options::{Calls, Keep, Options};
@@ -40,6 +41,10 @@ struct OpenWindow {
     not_lost_here: Losses,
     pauses: Vec<Range<u64>>,
     paused_now: Option<Pause>,
+    /// The times in which more operators were recorded than the window wants, and the start of such
+    /// a time that has not ended.
+    unlimited: Vec<Range<u64>>,
+    unlimited_since: Option<u64>,
 }
 
 /// A pause that has not ended.
@@ -68,6 +73,8 @@ pub(crate) struct ClosedWindow {
     pub(crate) first_kept: u64,
     /// The pauses of the window, in ticks, in order.
     pub(crate) pauses: Vec<Range<u64>>,
+    /// The times in which more operators were recorded than the window wants, in ticks, in order.
+    pub(crate) unlimited: Vec<Range<u64>>,
     /// The records of every thread.
     pub(crate) threads: Vec<ThreadCapture>,
     /// The samples of all threads, if the window wants them.
@@ -105,6 +112,8 @@ pub(crate) fn open_window(options: Options) -> Window {
         not_lost_here,
         pauses: Vec::new(),
         paused_now: None,
+        unlimited: Vec::new(),
+        unlimited_since: None,
     });
     gate::set_last_opening(start);
     gate::set_last_change(start);
@@ -150,6 +159,7 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
     };
     let mut closed = recorder.windows.remove(position);
     closed.end_pause(end, &recorder.losses());
+    closed.set_unlimited(false, end);
     recorder.set_gate();
     let mut registry = registry();
     let threads: Vec<_> = registry
@@ -174,6 +184,7 @@ pub(crate) fn close_window(window: Window) -> ClosedWindow {
         end,
         first_kept,
         pauses: closed.pauses,
+        unlimited: closed.unlimited,
         threads,
         samples,
         names,
@@ -189,6 +200,15 @@ impl OpenWindow {
             pauses: &self.pauses,
         };
         filter.sum(&counted.since(&self.not_lost_here.of(thread)), early)
+    }
+
+    /// Notes whether more operators are recorded than the window wants, from `now` on.
+    fn set_unlimited(&mut self, is_unlimited: bool, now: u64) {
+        if is_unlimited {
+            self.unlimited_since.get_or_insert(now);
+        } else if let Some(start) = self.unlimited_since.take() {
+            self.unlimited.push(start..now);
+        }
     }
 
     fn end_pause(&mut self, now: u64, lost_now: &Losses) {
@@ -264,7 +284,25 @@ impl Recorder {
         keeping.map(|window| window.start).min().unwrap_or(u64::MAX)
     }
 
-    fn set_gate(&self) {
+    /// Puts the limit in force that all windows share; if they differ, everything is recorded, and
+    /// each window drops what it does not want when its profile is built. Returns the limit.
+    fn set_limit(&mut self) -> Only {
+        let first = self
+            .windows
+            .first()
+            .map_or(Only::ALL, |window| window.options.only);
+        let is_shared = (self.windows.iter()).all(|window| window.options.only == first);
+        let only = if is_shared { first } else { Only::ALL };
+        only.put_in_force();
+        let now = ticks();
+        for window in &mut self.windows {
+            window.set_unlimited(window.options.only != only, now);
+        }
+        only
+    }
+
+    fn set_gate(&mut self) {
+        let only = self.set_limit();
         let options = || self.windows.iter().map(|window| window.options);
         let Some(budget) = options().map(|options| options.budget_bytes).max() else {
             Gate::close();
@@ -286,6 +324,7 @@ impl Recorder {
             all_calls: options().any(|options| options.calls == Calls::All),
             modules: options().any(|options| options.calls == Calls::Modules),
             sampled: options().any(|options| options.calls == Calls::Sampled),
+            limited: only != Only::ALL,
         };
         Gate::set(self.epoch, wanted);
     }

@@ -3,6 +3,7 @@
 //! A thread is added at its first event (`local`) and removed after it has exited, once no window
 //! can want its records any more (`recorder`).
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::buffer::Buffer;
@@ -44,6 +45,15 @@ pub(crate) fn end_elsewhere(record: Record, epoch: u32, slot: OpenSlot) {
         if let Some(buffer) = buffers.find(|buffer| buffer.index == slot.thread()) {
             buffer.end_elsewhere(epoch, slot.index(), record);
         }
+    }
+}
+
+/// Notes that a counted operator of another thread has ended.
+pub(crate) fn leave_elsewhere(thread: u32) {
+    let registry = registry();
+    let mut buffers = registry.buffers.iter();
+    if let Some(buffer) = buffers.find(|buffer| buffer.index == thread) {
+        buffer.left_elsewhere.fetch_add(1, Ordering::Relaxed);
     }
 }
 

@@ -13,6 +13,7 @@ use mindprof_model::LossCause;
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::inputs::InputsRewriter;
+use crate::limit::Admission;
 use crate::local::{self, FirstBlock};
 use crate::name::{Name, NameKind, Site};
 use crate::open::OpenSlot;
@@ -171,6 +172,8 @@ pub struct OpenScope {
     stack: u32,
     sequence: u32,
     epoch: u32,
+    /// Whether it is counted among the open operators of its thread, see [`crate::limit`].
+    is_counted: bool,
     slot: OpenSlot,
 }
 
@@ -183,12 +186,23 @@ impl OpenScope {
         stack: 0,
         sequence: 0,
         epoch: 0,
+        is_counted: false,
         slot: OpenSlot::NOWHERE,
     };
+
+    /// The recording of operators that a limit leaves out, which no recording reaches.
+    const LEFT_OUT: u32 = u32::MAX;
 
     /// Returns the key of the thread that the scope was opened on.
     pub const fn thread(&self) -> ThreadKey {
         ThreadKey::from_raw(self.slot.thread())
+    }
+
+    /// Returns whether the scope only stands for an operator that no window wants. It is closed like
+    /// others, and what is set on it has no effect.
+    #[inline]
+    pub const fn is_left_out(&self) -> bool {
+        self.epoch == Self::LEFT_OUT
     }
 
     /// Closes the scope, on the calling thread.
@@ -202,6 +216,10 @@ impl OpenScope {
     #[inline]
     pub fn set_async(&mut self) {
         self.name |= Record::ASYNC;
+        if self.is_counted {
+            self.is_counted = false;
+            local::leave(self.slot.thread());
+        }
     }
 
     /// Renames the scope, for names that are only known when it ends.
@@ -226,7 +244,7 @@ impl OpenScope {
     #[inline]
     pub fn set_forward(&mut self, sequence: u32, thread: ThreadKey) {
         self.sequence = sequence | Record::OF_FORWARD;
-        if thread != ThreadKey::current() {
+        if thread != ThreadKey::current() && !self.is_left_out() {
             local::push_side_record(Gate::load(), Record::forward(self.start, thread.to_raw()));
         }
     }
@@ -235,7 +253,7 @@ impl OpenScope {
     /// Call this on the thread that the scope was opened on.
     #[inline]
     pub fn set_external(&self, number: u32) {
-        if number != 0 {
+        if number != 0 && !self.is_left_out() {
             local::push_side_record(Gate::load(), Record::external(self.start, number));
         }
     }
@@ -244,7 +262,7 @@ impl OpenScope {
     /// zero means none. Call this on the thread that the scope was opened on.
     #[inline]
     pub fn set_record_function(&self, number: u32) {
-        if number != 0 {
+        if number != 0 && !self.is_left_out() {
             local::push_side_record(Gate::load(), Record::function(self.start, number));
         }
     }
@@ -265,6 +283,45 @@ impl OpenScope {
 
     #[inline]
     fn begin(
+        gate: Gate,
+        name: Name,
+        inputs: impl FnOnce(&mut InputsRewriter<'_>),
+        first_block: FirstBlock,
+    ) -> Self {
+        if gate.is_limited() {
+            return Self::begin_limited(gate, name, inputs, first_block);
+        }
+        Self::begin_admitted(gate, name, inputs, first_block)
+    }
+
+    /// Begins a scope under a limit on operators.
+    #[cold]
+    fn begin_limited(
+        gate: Gate,
+        name: Name,
+        inputs: impl FnOnce(&mut InputsRewriter<'_>),
+        first_block: FirstBlock,
+    ) -> Self {
+        let (admission, thread) = local::enter(gate, name);
+        let mut open = match admission {
+            Admission::Uncounted | Admission::Recorded => {
+                Self::begin_admitted(gate, name, inputs, first_block)
+            }
+            Admission::LeftOut => Self::NONE,
+        };
+        if admission != Admission::Uncounted {
+            open.is_counted = true;
+            // It may also have been lost.
+            if open.epoch == 0 {
+                open.epoch = Self::LEFT_OUT;
+                open.slot = OpenSlot::new(thread, 0);
+            }
+        }
+        open
+    }
+
+    #[inline]
+    fn begin_admitted(
         gate: Gate,
         name: Name,
         inputs: impl FnOnce(&mut InputsRewriter<'_>),
@@ -311,6 +368,7 @@ impl OpenScope {
             stack: stack.raw(),
             sequence: Record::NO_SEQUENCE,
             epoch: gate.epoch(),
+            is_counted: false,
             slot,
         }
     }
@@ -322,6 +380,12 @@ impl OpenScope {
 
     #[inline]
     fn end(&self) {
+        if self.is_counted {
+            local::leave(self.slot.thread());
+            if self.is_left_out() {
+                return;
+            }
+        }
         let record = Record {
             start: self.start,
             end: ticks(),

@@ -80,6 +80,8 @@ impl Session {
             window: taken.first_kept.max(start)..taken.end,
             opened_at: start,
             pauses: taken.pauses,
+            only: self.options.only,
+            unlimited: taken.unlimited,
             steps: std::mem::take(&mut self.steps),
             opened: self.opened,
             closed,

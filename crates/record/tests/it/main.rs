@@ -7,6 +7,7 @@
 mod attach;
 mod handover;
 mod last_part;
+mod limits;
 mod loss;
 mod memory;
 mod names;
