@@ -56,6 +56,7 @@ pub use parts::slim::{Cut, CutReport, SLIM_KEY, Slimmed, slim};
 pub use rows::averages::{
     Average, Averages, GroupBy, Percentiles, averages, averages_of, percentiles, time_inside,
 };
+pub use rows::estimates::Margin;
 pub use rows::flops::{Flops, uncounted};
 pub use rows::keys::{Keys, MEMORY_KEY, OUT_OF_MEMORY_KEY};
 pub use rows::metric::{Amount, Amounts, Metric, Unit};

@@ -7,7 +7,7 @@ mod cut_record;
 mod launches;
 
 use mindprof_model::{
-    Category, Damage, DeviceKind, Event, Flags, LossCause, Nanos, Profile, ThreadId,
+    Category, Damage, DeviceKind, Event, Flags, LossCause, Nanos, OperatorLimit, Profile, ThreadId,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -38,6 +38,9 @@ pub struct Completeness {
     pub lacks_collections: bool,
     /// The numbers of events that `mindprof slim` kept and found, if it removed or shortened any.
     pub cut: Option<(u64, u64)>,
+    /// The operators that were recorded, if others were left out. A comparison of two profiles with the
+    /// same limit is fair, so neither has it then.
+    pub limit: Option<OperatorLimit>,
     /// Whether a cut removed events from the time that it kept, and not only before and after it.
     pub is_thinned: bool,
     /// The numbers of launches whose device work is missing and of all launches, if many miss theirs.
@@ -140,7 +143,8 @@ impl Completeness {
                 EventKind::Device => {
                     is_any && self.names_device || self.unanswered_launches.is_some()
                 }
-                EventKind::Cpu | EventKind::PythonCall => is_any || self.lacks_collections,
+                EventKind::Cpu => is_any || self.lacks_collections || self.limit.is_some(),
+                EventKind::PythonCall => is_any || self.lacks_collections,
             };
             is_lacking || self.losses.iter().any(is_lost)
         };
@@ -151,6 +155,11 @@ impl Completeness {
     /// compared.
     pub(crate) fn of_both(profiles: [&Profile; 2], python_functions: bool) -> [Self; 2] {
         let mut both = profiles.map(|profile| Self::of(profile, python_functions));
+        if both[0].limit == both[1].limit {
+            for side in &mut both {
+                side.limit = None;
+            }
+        }
         let [first, second] = both.each_ref().map(|side| side.losses.clone());
         let is_present = |index: usize| first[index].recorded > 0 || second[index].recorded > 0;
         for side in &mut both {
@@ -173,6 +182,7 @@ impl Completeness {
             lacks_recordings: loss(LossCause::Workers) > 0 || loss(LossCause::Collections) > 0,
             lacks_collections: loss(LossCause::Collections) > 0,
             cut: cut.map(|cut| (cut.kept, cut.found)),
+            limit: OperatorLimit::read(profile.metadata()),
             is_thinned: cut.is_some_and(|cut| cut.is_thinned),
             unanswered_launches: Launches::count(profile).lacking(),
             names_device: names_device(profile),

@@ -118,6 +118,11 @@ pub enum Refusal {
         /// The number of events before the cut.
         events: u64,
     },
+    /// Only some of the operators were recorded, and not the same as for the other profile.
+    Limited {
+        /// Whether it is the second one.
+        is_second: bool,
+    },
     /// The launches of device work were recorded, but many lack the work itself.
     LacksDeviceWork {
         /// Whether it is the second one.
@@ -186,6 +191,7 @@ impl Refusal {
             Self::Unreadable { .. } => "unreadable",
             Self::Lost { .. } => "lost",
             Self::Cut { .. } => "cut",
+            Self::Limited { .. } => "limited",
             Self::LacksDeviceWork { .. } => "lacks_device_work",
             Self::FewerSteps { .. } => "steps",
             Self::FewerRanks { .. } => "ranks",
@@ -209,6 +215,7 @@ impl Refusal {
             | Self::Unreadable { is_second }
             | Self::Lost { is_second, .. }
             | Self::Cut { is_second, .. }
+            | Self::Limited { is_second }
             | Self::LacksDeviceWork { is_second, .. }
             | Self::Empty { is_second }
             | Self::NothingToCompare { is_second }
@@ -233,6 +240,7 @@ impl Refusal {
             | Self::Unreadable { .. }
             | Self::Lost { .. }
             | Self::Cut { .. }
+            | Self::Limited { .. }
             | Self::LacksDeviceWork { .. }
             | Self::FewerSteps { .. }
             | Self::FewerRanks { .. }
@@ -375,7 +383,9 @@ pub(crate) fn missing_from(side: &Completeness, is_second: bool, most_lost: f64)
         missing,
         launches,
     });
-    let all = [damaged, lacks, unreadable, lost, cut, device];
+    let limited = side.limit.is_some();
+    let limited = limited.then_some(Refusal::Limited { is_second });
+    let all = [damaged, lacks, unreadable, lost, cut, limited, device];
     all.into_iter().flatten().collect()
 }
 
@@ -468,7 +478,7 @@ fn grown(diff: &Diff, fail_on: FailOn) -> (Grown, f64) {
 mod tests {
     use mindprof_analyze::{Analysis, SLIM_KEY};
     use mindprof_model::{
-        Category, Damage, Event, Flags, LossCause, Part, Profile, Thread, Timeline,
+        Category, Damage, Event, Flags, LossCause, OperatorLimit, Part, Profile, Thread, Timeline,
     };
 
     use super::*;
@@ -740,6 +750,23 @@ mod tests {
         assert_eq!(judge(cut), Some(expected(90)));
         let twice = format!("{}, \"earlier\": {cut}}}", whole.trim_end_matches('}'));
         assert_eq!(judge(&twice), Some(expected(90)));
+    }
+
+    #[test]
+    fn recordings_of_some_operators_are_compared_only_if_they_have_the_same_limit() {
+        let limited = |word: &str| {
+            let limit = OperatorLimit::parse([word]).unwrap();
+            changed(9, |part| limit.write(&mut part.metadata))
+        };
+        let is_second = true;
+        let found = refusal(&judged(changed(9, |_| {}), limited("depth=1")));
+        assert_eq!(found, Some(Refusal::Limited { is_second }));
+        let found = refusal(&judged(limited("depth=1"), limited("depth=2")));
+        assert_eq!(found, Some(Refusal::Limited { is_second: false }));
+        assert_eq!(
+            refusal(&judged(limited("depth=1"), limited("depth=1"))),
+            None
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! index. All other values are plain numbers, which Arrow takes over without a copy.
 
 use mindprof_analyze::{
-    Amount, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
+    Amount, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Margin, Metric,
     Percentiles, Sums, Unit, dims, microseconds, shown_frames,
 };
 use mindprof_model::{InputsId, Nanos, Profile, StackId};
@@ -125,7 +125,8 @@ pub fn event_columns(analysis: &Analysis) -> Vec<Column> {
     columns
 }
 
-/// Returns the columns of averages, including the percentiles of their CPU times.
+/// Returns the columns of averages, including the percentiles of their CPU times and, if they are
+/// estimates, their margins of error.
 pub fn average_columns(analysis: &Analysis, averages: &Averages, group_by: GroupBy) -> Vec<Column> {
     let mut shared = SharedColumns::default();
     for row in &averages.rows {
@@ -141,7 +142,36 @@ pub fn average_columns(analysis: &Analysis, averages: &Averages, group_by: Group
     columns.push(times("p90", |found| found.p90));
     columns.push(times("p99", |found| found.p99));
     columns.push(times("max", |found| found.max));
+    columns.extend(margin_columns(averages));
     columns
+}
+
+/// Returns the columns of the margins of error, if there are rows that are estimates.
+fn margin_columns(averages: &Averages) -> Vec<Column> {
+    let known: Vec<bool> = (averages.rows.iter().map(|row| row.margin.is_some())).collect();
+    if !known.contains(&true) {
+        return Vec::new();
+    }
+    let margins = |metric: Metric, of: fn(Margin) -> f64| {
+        let values = averages.rows.iter();
+        let values = values.map(|row| row.margin.map_or(0.0, of));
+        Column {
+            known: Some(known.clone()),
+            ..column(
+                &format!("{}_margin", metric.name()),
+                Values::Float(values.collect()),
+            )
+        }
+    };
+    vec![
+        margins(Metric::Count, |margin| margin.count),
+        margins(Metric::CpuTimeTotal, |margin| {
+            microseconds(margin.cpu_total)
+        }),
+        margins(Metric::SelfCpuTimeTotal, |margin| {
+            microseconds(margin.self_cpu_total)
+        }),
+    ]
 }
 
 fn column(name: &str, values: Values) -> Column {

@@ -114,6 +114,7 @@ fn refusal_note(refusal: Refusal, side: &str) -> Value {
         Refusal::Damaged { .. }
         | Refusal::LacksRecordings { .. }
         | Refusal::Unreadable { .. }
+        | Refusal::Limited { .. }
         | Refusal::Empty { .. }
         | Refusal::NothingToCompare { .. }
         | Refusal::NoTime { .. }

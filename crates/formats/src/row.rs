@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 
 use mindprof_analyze::{
-    Amounts, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Metric,
+    Amounts, Analysis, Average, Averages, Flops, GroupBy, Item, Keys, MEMORY_KEY, Margin, Metric,
     Percentiles, shown_frames,
 };
 use mindprof_model::{InputsId, StackId};
@@ -49,6 +49,8 @@ pub struct Row<'a> {
     pub is_device_range: bool,
     /// The percentiles of the CPU time; `None` unless they were requested.
     pub percentiles: Option<Percentiles>,
+    /// How far the amounts may be off, if they are estimates.
+    pub margin: Option<Margin>,
 }
 
 impl Row<'_> {
@@ -209,6 +211,7 @@ impl<'a> Texts<'a> {
             is_device_work: average.device.is_device_work() && !average.is_annotation(),
             is_device_range: average.device.is_device_work() && average.is_annotation(),
             percentiles: None,
+            margin: average.margin,
         }
     }
 

@@ -1,7 +1,9 @@
 //! The rows of a table as a JSON document, with torch's names of metrics as keys.
 
+use std::collections::BTreeMap;
+
 use mindprof_analyze::{Metric, Unit, microseconds};
-use mindprof_model::Loss;
+use mindprof_model::{OperatorLimit, Profile};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -10,7 +12,7 @@ use crate::info::loss_counts;
 use crate::row::{Row, RowOptions, self_totals};
 
 /// Returns the rows that a table with these options shows, and its totals, as JSON. Times are
-/// microseconds.
+/// microseconds. Rows that are estimates have `margins`.
 ///
 /// `left_out` are rows that are not part of the table, such as the imports of a run. They are listed
 /// separately and are not part of the totals.
@@ -20,7 +22,7 @@ use crate::row::{Row, RowOptions, self_totals};
 pub fn table_json(
     rows: &[Row<'_>],
     left_out: &[Row<'_>],
-    loss: &Loss,
+    profile: &Profile,
     options: &RowOptions,
 ) -> String {
     let document = Document {
@@ -28,7 +30,8 @@ pub fn table_json(
         row_count: rows.len(),
         left_out: left_out.iter().map(RowDocument).collect(),
         totals: self_totals(rows),
-        lost: loss_counts(loss),
+        lost: loss_counts(profile.loss()),
+        only: OperatorLimit::read(profile.metadata()).map(|limit| limit.words()),
     };
     serde_json::to_string_pretty(&document).expect("plain data is JSON")
 }
@@ -41,6 +44,8 @@ struct Document<'a> {
     /// The self times on the CPU and on devices.
     totals: (f64, f64),
     lost: Map<String, Value>,
+    /// The words that limit the recorded operators.
+    only: Option<Vec<String>>,
 }
 
 impl Serialize for Document<'_> {
@@ -53,6 +58,9 @@ impl Serialize for Document<'_> {
         map.serialize_entry(Metric::SelfCpuTimeTotal.name(), &cpu)?;
         map.serialize_entry(Metric::SelfDeviceTimeTotal.name(), &device)?;
         map.serialize_entry("lost", &self.lost)?;
+        if let Some(only) = &self.only {
+            map.serialize_entry("only", only)?;
+        }
         map.end()
     }
 }
@@ -81,6 +89,17 @@ impl Serialize for RowDocument<'_> {
         if let Some(found) = row.percentiles {
             let times = [found.p50, found.p90, found.p99, found.max];
             map.serialize_entry("percentiles", &times.map(microseconds))?;
+        }
+        if let Some(margin) = row.margin {
+            let times = [
+                (Metric::CpuTimeTotal, margin.cpu_total),
+                (Metric::SelfCpuTimeTotal, margin.self_cpu_total),
+            ];
+            let times = times.map(|(metric, time)| (metric.name(), microseconds(time)));
+            let all = [(Metric::Count.name(), margin.count)]
+                .into_iter()
+                .chain(times);
+            map.serialize_entry("margins", &all.collect::<BTreeMap<_, _>>())?;
         }
         map.end()
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, averages};
 use mindprof_answers::{Steps, Work, WorkRows, ask};
-use mindprof_model::{LossCause, Profile};
+use mindprof_model::{LossCause, OperatorLimit, Profile};
 
 use crate::names::device_name;
 
@@ -109,5 +109,11 @@ impl Analyzed {
     pub(crate) fn loss(&self) -> Vec<u64> {
         let loss = self.analysis.profile().loss();
         LossCause::ALL.map(|cause| loss.count(cause)).to_vec()
+    }
+
+    /// Returns the words that limit the recorded operators; empty if all were recorded.
+    pub(crate) fn only(&self) -> Vec<String> {
+        let limit = OperatorLimit::read(self.analysis.profile().metadata());
+        limit.map_or_else(Vec::new, |limit| limit.words())
     }
 }

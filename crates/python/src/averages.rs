@@ -145,6 +145,11 @@ impl Averages {
     fn loss(&self) -> Vec<u64> {
         self.analyzed.loss()
     }
+
+    /// Returns the words that limit the recorded operators; empty if all were recorded.
+    fn only(&self) -> Vec<String> {
+        self.analyzed.only()
+    }
 }
 
 impl Averages {

@@ -325,6 +325,11 @@ impl Events {
     fn loss(&self) -> Vec<u64> {
         self.analyzed.loss()
     }
+
+    /// Returns the words that limit the recorded operators; empty if all were recorded.
+    fn only(&self) -> Vec<String> {
+        self.analyzed.only()
+    }
 }
 
 impl Events {

@@ -149,7 +149,7 @@ mod _core {
     #[pymodule_export]
     use crate::run_report::{RunReport, RunScreen, last_part, run_report};
     #[pymodule_export]
-    use crate::session::{Session, is_profiling};
+    use crate::session::{Session, checked_only, is_profiling};
     #[pymodule_export]
     use crate::source_files::name_own_folder;
     #[pymodule_export]

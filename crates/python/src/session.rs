@@ -7,10 +7,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_answers::SOURCES_KEY;
-use mindprof_model::{HostTotals, LossCause, Metadata, Part, RecordedStacks, Recorder, WholeRun};
+use mindprof_model::{
+    HostTotals, LossCause, Metadata, OperatorLimit, Part, RecordedStacks, Recorder, WholeRun,
+};
 use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch, join_devices};
-use mindprof_record::{Calls, Capture, Join, Keep, Options, Session as Window, ThreadKey};
+use mindprof_record::{Calls, Capture, Join, Keep, Only, Options, Session as Window, ThreadKey};
 use mindprof_trace::{ReadOptions, read_trace_from};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::enter::Enter;
@@ -52,7 +55,8 @@ struct State {
     attachment: Option<Attachment>,
     /// The thread that started the recording, while the window is open.
     recorded: Option<RecordedThread>,
-    /// Whether the window records the inputs of operators.
+    /// Whether the window records operators, and their inputs.
+    wants_operators: bool,
     wants_inputs: bool,
     capture: Option<Capture>,
     /// The modules and optimizers that were seen until the window closed.
@@ -90,6 +94,8 @@ struct SessionOptions {
     budget_bytes: usize,
     keeps_last: bool,
     all_threads: bool,
+    /// The words of an [`OperatorLimit`]; empty if all operators are recorded.
+    only: Vec<String>,
 }
 
 impl FromPyObject<'_, '_> for SessionOptions {
@@ -113,6 +119,7 @@ impl FromPyObject<'_, '_> for SessionOptions {
             budget_bytes: options.getattr("budget_bytes")?.extract()?,
             keeps_last: options.getattr("keeps_last")?.extract()?,
             all_threads: options.getattr("all_threads")?.extract()?,
+            only: options.getattr("only")?.extract()?,
         })
     }
 }
@@ -168,12 +175,19 @@ impl Session {
         }
         .write(&mut facts);
         let thread = (!options.all_threads).then(ThreadKey::current);
+        let limit = if options.only.is_empty() {
+            None
+        } else {
+            Some(parse_limit(&options.only)?)
+        };
+        let wants_operators = !limit.as_ref().is_some_and(OperatorLimit::is_ranges);
         let options = Options {
             inputs: options.records_inputs,
             memory: options.profile_memory,
             results: options.results,
             overloads: options.overloads,
             module_hierarchies: options.with_modules,
+            only: limit.map_or(Only::ALL, Only::admitted_by),
             calls: wanted.calls,
             budget_bytes: options.budget_bytes,
             keep: if options.keeps_last {
@@ -186,6 +200,7 @@ impl Session {
         // is open, and while only an earlier session is attached, they may arrive without inputs.
         let attachment = if hears_torch {
             let wanted = WantedOfTorch {
+                operators: wants_operators,
                 inputs: options.inputs,
                 memory: false,
             };
@@ -204,6 +219,7 @@ impl Session {
             sampling,
             attachment,
             recorded: Some(RecordedThread::current()),
+            wants_operators,
             wants_inputs: options.inputs,
             capture: None,
             holders: Holders::default(),
@@ -226,8 +242,11 @@ impl Session {
         if state.window.is_none() {
             return Ok(false);
         }
-        let inputs = state.wants_inputs;
-        let attachment = observer()?.attach(WantedOfTorch { inputs, memory });
+        let attachment = observer()?.attach(WantedOfTorch {
+            operators: state.wants_operators,
+            inputs: state.wants_inputs,
+            memory,
+        });
         let attachment = attachment.map_err(Error::from)?;
         let is_heard = !matches!(attachment.memory(), Some(MemoryReport::SlotTaken));
         if memory && is_heard {
@@ -383,6 +402,21 @@ impl Session {
         }
         Profile::from_capture(capture, self.lock().holders.clone())
     }
+}
+
+/// Parses the words of `only`.
+fn parse_limit(words: &[String]) -> PyResult<OperatorLimit> {
+    let limit = OperatorLimit::parse(words.iter().map(String::as_str));
+    limit.map_err(|problem| PyValueError::new_err(format!("only: {problem}")))
+}
+
+/// Returns the words of `only` as they are kept in profiles.
+///
+/// # Errors
+/// If they make no sense.
+#[pyfunction]
+pub(crate) fn checked_only(words: Vec<String>) -> PyResult<Vec<String>> {
+    parse_limit(&words).map(|limit| limit.words())
 }
 
 /// Returns a part that contains only a loss, on the time axis of `capture`.

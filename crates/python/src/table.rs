@@ -1,7 +1,7 @@
 //! The arguments of `table()`, converted from Python to options of the report.
 
 use mindprof_formats::{Result, RowOptions, SortBy};
-use mindprof_model::{Loss, LossCause};
+use mindprof_model::{Loss, LossCause, OperatorLimit};
 use mindprof_report::{TableFacts, TableOptions, TimeUnit};
 use pyo3::prelude::*;
 
@@ -58,6 +58,8 @@ from_dict! {
         with_flops: bool,
         /// The number of lost events by cause, in the order of [`LossCause::ALL`].
         loss: Vec<u64>,
+        /// The words that limit the recorded operators; empty if all were recorded.
+        only: Vec<String>,
     }
 }
 
@@ -73,6 +75,7 @@ impl From<ListFacts> for TableFacts {
             memory: facts.profile_memory,
             flops: facts.with_flops,
             loss,
+            limit: OperatorLimit::parse(facts.only.iter().map(String::as_str)).ok(),
         }
     }
 }

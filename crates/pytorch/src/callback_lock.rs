@@ -100,7 +100,7 @@ mod search {
 
     use super::Symbols;
     use super::hooks::LOCK;
-    use crate::symbols::{Callback, RecordFunction};
+    use crate::symbols::{Callback, Hears, RecordFunction};
     use mindprof_frames::{read_many, read_words};
 
     /// torch's manager of callbacks begins with a version and a `std::vector` of entries; the lock
@@ -276,7 +276,7 @@ mod search {
 
     /// A callback for no kind of scope, so that torch never calls it.
     fn marker() -> Callback {
-        let mut marker = Callback::new(start, end_of_scope, false);
+        let mut marker = Callback::new(start, end_of_scope, Hears::default());
         marker.sampling_probability = 0.0;
         marker.scopes = [false; 10];
         marker

@@ -117,6 +117,9 @@ impl Started {
                 _ => self.open_operator(text, state),
             }
         }?;
+        if open.is_left_out() {
+            return Some((open, kind));
+        }
         // SAFETY: the record is live.
         unsafe { self.link(kind, state, &mut open) };
         if kind != Kind::Backward && wants_module_hierarchies() {

@@ -1,7 +1,7 @@
 //! The observer of this process, attached to torch while any session wants it.
 //!
 //! There is one callback however many sessions there are; the recorder's windows keep them apart.
-//! When inputs become wanted or unwanted, a new callback replaces it: both are briefly registered,
+//! When operators or their inputs become wanted or unwanted, a new callback replaces it: both are briefly registered,
 //! and a scope reported to both is recorded once. torch may call a callback even after its removal,
 //! so nothing it needs is freed.
 
@@ -16,7 +16,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::memory::{self, MemoryReport};
-use crate::symbols::{Callback, RecordFunction, Symbols};
+use crate::symbols::{Callback, Hears, RecordFunction, Symbols};
 use crate::tensor::Tensors;
 use crate::threads::with_state;
 use crate::{callback_lock, callbacks};
@@ -34,13 +34,25 @@ pub struct Observer {
     pub(crate) tensors: Tensors,
 }
 
-/// The facts that a session wants from the observer, besides operators and ranges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The facts that a session wants from the observer, besides ranges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
+    /// Operators and backward nodes. A session that wants none costs them nothing.
+    pub operators: bool,
     /// The inputs of scopes.
     pub inputs: bool,
     /// Allocations of the calling thread, and of the worker threads that inherit its state.
     pub memory: bool,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        Self {
+            operators: true,
+            inputs: false,
+            memory: false,
+        }
+    }
 }
 
 impl Observer {
@@ -165,6 +177,7 @@ struct Attached {
     /// The process that the counts are of. A forked child starts from zero.
     process: u32,
     sessions: i32,
+    with_operators: i32,
     with_inputs: i32,
     callback: Option<InstalledCallback>,
 }
@@ -172,7 +185,7 @@ struct Attached {
 #[derive(Clone, Copy)]
 struct InstalledCallback {
     handle: u64,
-    needs_inputs: bool,
+    hears: Hears,
 }
 
 impl Attached {
@@ -184,23 +197,27 @@ impl Attached {
         if self.process != process {
             self.process = process;
             self.sessions = 0;
+            self.with_operators = 0;
             self.with_inputs = 0;
         }
         self.sessions += sessions;
+        self.with_operators += if wanted.operators { sessions } else { 0 };
         self.with_inputs += if wanted.inputs { sessions } else { 0 };
-        let needs_inputs = (self.sessions > 0).then_some(self.with_inputs > 0);
-        let has_inputs = self.callback.map(|callback| callback.needs_inputs);
-        if has_inputs == needs_inputs {
+        let hears = (self.sessions > 0).then_some(Hears {
+            operators: self.with_operators > 0,
+            inputs: self.with_inputs > 0,
+        });
+        if self.callback.map(|callback| callback.hears) == hears {
             return;
         }
         let old = self.callback.take();
-        if old.is_some() && needs_inputs.is_some() {
+        if old.is_some() && hears.is_some() {
             WAS_REPLACED.store(true, Ordering::Relaxed);
         }
         // Registered before the old one is removed, so that no scope of another thread is missed.
-        self.callback = needs_inputs.map(|needs_inputs| InstalledCallback {
-            handle: symbols.install(needs_inputs),
-            needs_inputs,
+        self.callback = hears.map(|hears| InstalledCallback {
+            handle: symbols.install(hears),
+            hears,
         });
         if let Some(callback) = old {
             symbols.remove(callback.handle);
@@ -210,8 +227,8 @@ impl Attached {
 
 impl Symbols {
     /// Registers the observer's callbacks on all threads.
-    fn install(&self, needs_inputs: bool) -> u64 {
-        let callback = Callback::new(callbacks::start, callbacks::end, needs_inputs);
+    fn install(&self, hears: Hears) -> u64 {
+        let callback = Callback::new(callbacks::start, callbacks::end, hears);
         // SAFETY: the callbacks are static functions and never unwind.
         unsafe { (self.add_global_callback)(callback) }
     }

@@ -31,7 +31,7 @@ use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags, record_scope};
 use crate::memory;
 use crate::observer::Observer;
 use crate::samples::{Sample, SampledList, SampledValue};
-use crate::symbols::{Callback, RecordFunction, Symbols};
+use crate::symbols::{Callback, Hears, RecordFunction, Symbols};
 use crate::tensor::Tensors;
 use crate::tensor_samples::TensorSamples;
 
@@ -79,7 +79,7 @@ impl Probe {
         RUNNING.set(Some(Running { symbols, samples }));
         let callback = Callback {
             needs_ids: true,
-            ..Callback::new(take_sample, ignore_end, true)
+            ..Callback::new(take_sample, ignore_end, Hears::everything())
         };
         // SAFETY: the callbacks are static functions and never unwind.
         let handle = unsafe { (symbols.add_thread_local_callback)(callback) };

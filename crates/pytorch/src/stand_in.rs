@@ -13,7 +13,7 @@ use mindprof_model::TensorRole;
 
 use crate::layout::{ComplexNumbers, Layout, RECORD_BYTES, Tags};
 use crate::observer::Observer;
-use crate::symbols::{Callback, RecordFunction, SharedPointer, Symbols, TensorHandle};
+use crate::symbols::{Callback, Hears, RecordFunction, SharedPointer, Symbols, TensorHandle};
 use crate::tensor_samples::TensorSamples;
 
 pub(crate) const COMPLEX: ComplexNumbers = ComplexNumbers { tag: 17, offset: 8 };
@@ -125,7 +125,7 @@ pub(crate) fn need_handles(symbols: &Symbols) -> u64 {
     extern "C" fn end(_record: *const RecordFunction, _context: *mut c_void) {}
     let callback = Callback {
         needs_ids: true,
-        ..Callback::new(start, end, false)
+        ..Callback::new(start, end, Hears::default())
     };
     // SAFETY: the callbacks are static functions and never unwind.
     unsafe { (symbols.add_global_callback)(callback) }

@@ -34,6 +34,25 @@ pub(crate) type StartCallback = unsafe extern "C" fn(
 pub(crate) type EndCallback =
     unsafe extern "C" fn(record: *const RecordFunction, context: *mut c_void);
 
+/// The scopes that a callback is called for. torch spends nothing on the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hears {
+    /// Operators and backward nodes; ranges are always heard.
+    pub(crate) operators: bool,
+    /// Their inputs.
+    pub(crate) inputs: bool,
+}
+
+impl Hears {
+    /// Operators with their inputs.
+    pub(crate) const fn everything() -> Self {
+        Self {
+            operators: true,
+            inputs: true,
+        }
+    }
+}
+
 /// torch's `RecordFunctionCallback`, field by field.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -51,15 +70,14 @@ impl Callback {
     /// Makes a callback for all kinds of scopes that releases of torch report. Kernel dtypes (3),
     /// custom classes (4) and build features (5) are reported only by special builds, and every
     /// kind costs time whenever torch copies thread state.
-    pub(crate) const fn new(start: StartCallback, end: EndCallback, needs_inputs: bool) -> Self {
+    pub(crate) const fn new(start: StartCallback, end: EndCallback, hears: Hears) -> Self {
+        let ops = hears.operators;
         Self {
             start,
             end,
             sampling_probability: 1.0,
-            scopes: [
-                true, true, true, false, false, false, true, true, true, true,
-            ],
-            needs_inputs,
+            scopes: [ops, ops, ops, false, false, false, ops, true, ops, ops],
+            needs_inputs: hears.inputs,
             needs_outputs: false,
             needs_ids: false,
         }

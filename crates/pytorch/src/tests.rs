@@ -208,7 +208,7 @@ fn inputs_are_told_apart_as_torchs_profiler_does() {
     let (a, b) = (tensor([4, 5]), tensor([6, 7]));
     let wanted = Wanted {
         inputs: true,
-        memory: false,
+        ..Wanted::default()
     };
     let profile = record(wanted, || {
         let pair = [Value::tensor(&a), Value::tensor(&b)];
@@ -358,7 +358,7 @@ fn torch_is_asked_for_inputs_while_someone_wants_them() {
     let shaped = observer
         .attach(Wanted {
             inputs,
-            memory: false,
+            ..Wanted::default()
         })
         .unwrap();
     assert_eq!(stand_in::installed(), [true]);
@@ -369,6 +369,7 @@ fn torch_is_asked_for_inputs_while_someone_wants_them() {
 }
 
 const MEMORY: Wanted = Wanted {
+    operators: true,
     inputs: false,
     memory: true,
 };
@@ -554,6 +555,7 @@ fn roles_are_of_storages_in_cpu_memory() {
     let wanted = Wanted {
         inputs: true,
         memory: true,
+        ..Wanted::default()
     };
     let (kept, elsewhere) = (tensor([2, 3]), tensor([2, 3]).on_device(1));
     let addresses = [&kept, &elsewhere].map(|tensor| std::ptr::from_ref(tensor) as u64);

@@ -54,7 +54,7 @@ impl Only {
     }
 }
 
-/// What happens to a scope under a limit.
+/// The fate of a scope under a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// It is recorded, and is no operator.

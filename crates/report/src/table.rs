@@ -5,7 +5,7 @@
 
 use mindprof_analyze::{Analysis, Averages, GroupBy, Metric, Unit};
 use mindprof_formats::{Row, RowOptions, event_rows, self_totals};
-use mindprof_model::{Loss, LossCause};
+use mindprof_model::{Loss, LossCause, OperatorLimit};
 
 pub use self::columns::TABLE_COLUMNS;
 use self::columns::{Column, shown_columns};
@@ -78,6 +78,8 @@ pub struct TableFacts {
     pub flops: bool,
     /// The events that were lost.
     pub loss: Loss,
+    /// The operators that were recorded, if others were left out.
+    pub limit: Option<OperatorLimit>,
 }
 
 impl TableFacts {
@@ -90,6 +92,7 @@ impl TableFacts {
             memory: analysis.has_memory(),
             flops: analysis.counts_flops(),
             loss: *analysis.profile().loss(),
+            limit: OperatorLimit::read(analysis.profile().metadata()),
         }
     }
 }
@@ -135,6 +138,7 @@ pub fn table_of_rows(
     let mut text = String::new();
     if rows.is_empty() {
         text.push_str(NO_EVENTS);
+        write_limit(&mut text, facts.limit.as_ref(), options.max_width);
         write_loss(&mut text, &facts.loss, options.max_width);
         return Ok(text);
     }
@@ -315,7 +319,23 @@ fn write_footer(text: &mut String, sheet: &Sheet<'_>) {
         let total = sheet.time(total);
         push_wrapped(text, &format!("Self {device} time total: {total}"), width);
     }
+    write_limit(text, sheet.facts.limit.as_ref(), width);
     write_loss(text, &sheet.facts.loss, width);
+}
+
+fn write_limit(text: &mut String, limit: Option<&OperatorLimit>, width: Option<usize>) {
+    let Some(limit) = limit else {
+        return;
+    };
+    let rest = match limit.share {
+        Some(share) => format!(
+            "counts and times are estimates from {}% of the outermost operators, and ± is their \
+             margin of error with a probability of 95%",
+            share * 100.0
+        ),
+        None => "the time of other operators belongs to what they ran in".to_owned(),
+    };
+    push_wrapped(text, &format!("Recorded only: {limit}; {rest}"), width);
 }
 
 fn write_loss(text: &mut String, loss: &Loss, width: Option<usize>) {

@@ -45,6 +45,7 @@ pub fn refusal_text(refusal: Refusal) -> String {
         | Refusal::Unreadable { .. }
         | Refusal::Lost { .. }
         | Refusal::Cut { .. }
+        | Refusal::Limited { .. }
         | Refusal::LacksDeviceWork { .. }
         | Refusal::Empty { .. }
         | Refusal::NothingToCompare { .. }
@@ -69,6 +70,7 @@ fn reason_text(refusal: Refusal, first: &str) -> String {
         Refusal::LacksRecordings { .. } => {
             "lacks the recording of a worker or of torch's collector".into()
         }
+        Refusal::Limited { .. } => "holds only some of its operators".into(),
         Refusal::Unreadable { .. } => {
             "has a note of loss, cuts or damage that cannot be read".into()
         }
@@ -133,6 +135,9 @@ pub const fn refusal_hint(refusal: Refusal) -> &'static str {
         }
         Refusal::LacksRecordings { .. } => {
             "record it again, or accept it as it is with --allow-incomplete"
+        }
+        Refusal::Limited { .. } => {
+            "record both with the same only=, or accept it as it is with --allow-incomplete"
         }
         Refusal::Unreadable { .. } => {
             "update mindprof, or accept it as it is with --allow-incomplete"

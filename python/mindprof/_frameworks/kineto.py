@@ -43,6 +43,12 @@ _IS_LOST = (
 )
 
 
+_RECORDS_ALL = (
+    "only= has no effect on torch's own collector, which records torch here because the observer "
+    "cannot be used: remove only=, or see mindprof's log for the reason."
+)
+
+
 class KinetoHost:
     """torch on the CPU and on its devices, recorded by Kineto.
 
@@ -69,7 +75,13 @@ class KinetoHost:
         self._is_prepared = prepare_collection(options) or self._is_prepared
 
     def start(self, options: SessionOptions) -> _core.Session:
-        """Starts a recording."""
+        """Starts a recording.
+
+        Raises:
+            RuntimeError: Only some operators are wanted.
+        """
+        if options.only:
+            raise RuntimeError(_RECORDS_ALL)
         with changes:
             # Checked before there is a session, after which torch's own profiler and ours look
             # the same.
@@ -89,6 +101,9 @@ class KinetoHost:
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Adds torch's operators to a recording that started before torch was imported."""
+        if options.only:
+            _warn(_RECORDS_ALL)
+            return
         with changes:
             # The session records Python calls already.
             has_kineto = not _is_busy(options) and self._collect(session, options.without_stack())

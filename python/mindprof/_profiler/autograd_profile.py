@@ -48,6 +48,7 @@ from mindprof._settings.options import (
     DEFAULT_STACK_DEPTH,
     SessionOptions,
     checked_count,
+    checked_only,
     is_sampled,
     needs_shapes,
 )
@@ -101,6 +102,7 @@ class profile(SharedResults):
         activity_filters: The activity types to write into traces, by group.
         budget_bytes: The maximum memory of a recording.
         stack_depth: The maximum depth of recorded Python calls.
+        only: The operators to record; `None` records all.
 
     Example:
         >>> with profile() as prof:
@@ -132,6 +134,7 @@ class profile(SharedResults):
         _profiler_extensions: dict[str, str] | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         stack_depth: int = DEFAULT_STACK_DEPTH,
+        only: str | Iterable[str] | None = None,
     ) -> None:
         self.enabled = enabled
         if not enabled:
@@ -160,6 +163,7 @@ class profile(SharedResults):
         self._profiler_extensions = _profiler_extensions or {}
         self._budget_bytes = checked_count("budget_bytes", budget_bytes, "bytes")
         self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
+        self._only = checked_only(only, bool(profile_memory))
         self._host = present_host(use_device)
         self._session: _core.Session | None = None
         self._of_workers: int | None = None
@@ -345,6 +349,7 @@ class profile(SharedResults):
             activities=frozenset(self.kineto_activities),
             experimental_config=self.experimental_config,
             trace_id=self.trace_id,
+            only=self._only,
         )
 
     def _meet_host(self, device: str | None) -> None:

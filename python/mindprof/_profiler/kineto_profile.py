@@ -34,6 +34,7 @@ from mindprof._settings.options import (
     DEFAULT_BUDGET_BYTES,
     DEFAULT_STACK_DEPTH,
     checked_count,
+    checked_only,
     is_sampled,
 )
 from mindprof._settings.profiler_config import _ExperimentalConfig, own_config
@@ -76,6 +77,7 @@ class _KinetoProfile(SharedResults):
         post_processing_timeout_s: float | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         stack_depth: int = DEFAULT_STACK_DEPTH,
+        only: str | Iterable[str] | None = None,
     ) -> None:
         self.activities = supported_activities()
         self._takes_all_activities = activities is None
@@ -107,6 +109,11 @@ class _KinetoProfile(SharedResults):
         self._distributed_info: str | None = None
         self._budget_bytes = checked_count("budget_bytes", budget_bytes, "bytes")
         self._stack_depth = checked_count("stack_depth", stack_depth, "calls")
+        self._only = checked_only(only, bool(profile_memory))
+        if self._only and ProfilerActivity.CPU not in self.activities:
+            raise ValueError(
+                "only: operators run on the CPU: add ProfilerActivity.CPU to the activities"
+            )
         self._has_new_results = False
         self._use_cuspy = self._wants_cuspy()
 
@@ -166,6 +173,7 @@ class _KinetoProfile(SharedResults):
             activity_filters=filters,
             budget_bytes=self._budget_bytes,
             stack_depth=self._stack_depth,
+            only=self._only or None,
         )
 
     def start_trace(self) -> None:

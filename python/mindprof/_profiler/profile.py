@@ -62,6 +62,13 @@ class profile(_KinetoProfile):
             exported traces and in `lost_events`.
         stack_depth: The maximum depth of recorded Python calls. Deeper calls are counted but not
             kept; operators inside them keep the line that called them.
+        only: The operators to record, for long runs; ranges and Python calls are always recorded.
+            `"ranges"` records no operators. A pattern such as `"aten::conv*"` records operators
+            whose names match it as `fnmatch` does, `"depth=2"` those inside at most one other
+            operator, and `"share=0.01"` a random share of the outermost operators, with all
+            operators inside them: rows are then estimates with their margins of error. Several of
+            these, in a sequence, record the operators that all of them admit; of several patterns
+            one must match.
 
     Example:
         >>> import mindtorch_v2 as torch
@@ -89,6 +96,7 @@ class profile(_KinetoProfile):
         post_processing_timeout_s: float | None = None,
         budget_bytes: int = DEFAULT_BUDGET_BYTES,
         stack_depth: int = DEFAULT_STACK_DEPTH,
+        only: str | Iterable[str] | None = None,
     ) -> None:
         if activities is not None and not parse_activities(activities)[0]:
             raise AssertionError("No valid profiler activities found")
@@ -108,6 +116,7 @@ class profile(_KinetoProfile):
             post_processing_timeout_s=post_processing_timeout_s,
             budget_bytes=budget_bytes,
             stack_depth=stack_depth,
+            only=only,
         )
         self.schedule = schedule or always_record
         # Without a schedule, steps are marked but not recorded as ranges.

@@ -102,6 +102,7 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
             "_with_flops": self._with_flops,
             "_tree_built": self._tree_built,
             "_loss": self._loss,
+            "_only": self._only,
         }
         return EventList, (list(self),), state
 
@@ -162,6 +163,7 @@ class EventList(EventFrames[Entry], EventFiles[Entry]):
             "profile_memory": self._profile_memory,
             "with_flops": self._with_flops,
             "loss": self._loss,
+            "only": self._only,
         }
         text = _core.given_table(rows, facts, {**arguments, "sort_by": None})
         if source is None:

@@ -27,11 +27,13 @@ class RecordedList(LazyList[Entry]):
     _with_flops = False
     _tree_built = False
     _loss: list[int] = []  # noqa: RUF012 - set as a whole, never added to
+    _only: list[str] = []  # noqa: RUF012 - as above
 
     def _begin(self, source: Source) -> None:
         self._source = source
         self._use_device, self._profile_memory, self._with_flops = source.facts()
         self._loss = source.loss()
+        self._only = source.only()
         self._tree_built = isinstance(source, _core.Events)
 
     def _make(self, begin: int, end: int) -> list[Any]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
+
+from mindprof import _core
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -47,6 +50,7 @@ class SessionOptions:
         activities: The groups to record, for frameworks that have several.
         experimental_config: torch's experimental options, for torch's own collector.
         trace_id: The id of the trace.
+        only: The words that limit the recorded operators; empty if all are recorded.
     """
 
     record_shapes: bool = False
@@ -65,6 +69,7 @@ class SessionOptions:
     activities: frozenset[ProfilerActivity] = frozenset()
     experimental_config: _ExperimentalConfig | None = None
     trace_id: str = ""
+    only: tuple[str, ...] = ()
 
     @property
     def records_inputs(self) -> bool:
@@ -93,6 +98,32 @@ class SessionOptions:
     def _with(self, **changed: Any) -> SessionOptions:
         given: dict[str, Any] = {name: getattr(self, name) for name in self.__match_args__}
         return SessionOptions(**{**given, **changed})
+
+
+def checked_only(only: str | Iterable[str] | None, profile_memory: bool) -> tuple[str, ...]:
+    """Validates a limit on the recorded operators, and returns its words.
+
+    Args:
+        only: The user's value: a word or several, or `None` for all operators.
+        profile_memory: Whether memory is recorded.
+
+    Raises:
+        TypeError: A word is not a text.
+        ValueError: The words make no sense, or not with the other options.
+    """
+    if only is None:
+        return ()
+    words = [only] if isinstance(only, str) else list(only)
+    for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"only must be a text or several, got {word!r}")
+    found = tuple(_core.checked_only(words))
+    if profile_memory and any(word.startswith("share=") for word in found):
+        raise ValueError(
+            "only: memory cannot be estimated from a share of the operators: use "
+            "profile_memory=False, or patterns in place of share="
+        )
+    return found
 
 
 def is_sampled(with_stack: bool | str) -> bool:

@@ -11,6 +11,7 @@ use self::recursion::OutermostCalls;
 use crate::analysis::is_annotation;
 use crate::analysis::{Analysis, Item};
 use crate::memory::memory_use::Bytes;
+use crate::rows::estimates::{Estimates, Margin};
 use crate::rows::flops::Flops;
 use crate::rows::keys::{Keys, MEMORY_KEY};
 use crate::rows::sums::Sums;
@@ -55,6 +56,8 @@ pub struct Average {
     pub inputs: Option<InputsId>,
     /// The stack whose innermost frames all events share, if rows are grouped by stacks.
     pub stack: Option<StackId>,
+    /// How far the sums may be off, if they are estimates.
+    pub margin: Option<Margin>,
 }
 
 impl Average {
@@ -71,6 +74,7 @@ impl Average {
             is_top_level: true,
             inputs: None,
             stack: None,
+            margin: None,
         }
     }
 
@@ -166,6 +170,7 @@ pub fn averages_of(
     let mut rows: Vec<Average> = Vec::new();
     let mut memory_row = None;
     let mut outermost = OutermostCalls::default();
+    let mut estimates = Estimates::of(analysis);
     for item in items {
         match item {
             Item::Event(id) => {
@@ -178,10 +183,14 @@ pub fn averages_of(
                     rows.push(first_row(analysis, id, group_by));
                 }
                 let sums = &mut rows[row].sums;
+                let before = estimates.is_some().then_some(*sums);
                 if outermost.is_inside(event, row) {
                     sums.add_inner_call(analysis, columns, id, &mut flops);
                 } else {
                     sums.add_event(analysis, columns, id, &mut flops);
+                }
+                if let (Some(estimates), Some(before)) = (&mut estimates, before) {
+                    estimates.add(analysis, id, row, [&before, sums]);
                 }
             }
             Item::Memory(record) => {
@@ -196,6 +205,9 @@ pub fn averages_of(
                 rows[row].add_memory(analysis, record);
             }
         }
+    }
+    if let Some(estimates) = estimates {
+        estimates.apply(&mut rows);
     }
     Averages {
         rows,

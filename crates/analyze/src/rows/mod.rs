@@ -1,6 +1,7 @@
 //! Rows: events grouped by key and summed, and their metrics.
 
 pub(crate) mod averages;
+pub(crate) mod estimates;
 pub(crate) mod flops;
 pub(crate) mod keys;
 pub(crate) mod metric;

@@ -50,6 +50,24 @@ impl Sums {
         self.device_micros += other.device_micros;
     }
 
+    /// Multiplies the sums of operators by a weight. Memory is left as it is, because a recording of
+    /// a share of the operators has none.
+    pub(super) fn scale(&mut self, weight: f64) {
+        let scaled = |number: u64| (number as f64 * weight).round() as u64;
+        self.count = scaled(self.count);
+        self.flops = scaled(self.flops);
+        for time in [
+            &mut self.cpu_total,
+            &mut self.self_cpu_total,
+            &mut self.device_total,
+            &mut self.self_device_total,
+        ] {
+            *time = Nanos(scaled(time.0));
+        }
+        self.cpu_micros *= weight;
+        self.device_micros *= weight;
+    }
+
     /// Takes time off the total CPU time, which stays at zero or above.
     pub fn take_cpu_time(&mut self, time: Nanos) {
         if time > Nanos::ZERO {

@@ -331,8 +331,8 @@ pub(crate) fn run(args: &TableArgs) -> anyhow::Result<Outcome> {
         tell_of_more(&options.rows, rows.len());
     }
     if args.json {
-        let loss = analysis.profile().loss();
-        print_line(&table_json(&rows, &left_out, loss, &options.rows))?;
+        let profile = analysis.profile();
+        print_line(&table_json(&rows, &left_out, profile, &options.rows))?;
     } else {
         print(&table_of_rows(&rows, &TableFacts::of(&analysis), &options)?)?;
     }

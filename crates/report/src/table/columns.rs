@@ -67,12 +67,13 @@ const fn of_metric(metric: Metric, header: &'static str) -> Heading {
 ///
 /// This is the only list of keys and headers. [`columns`] puts the columns next to each other in
 /// torch's order, and [`fitting`] drops them from the end of this list when the table is too wide.
-const HEADINGS: [Heading; 24] = [
+const HEADINGS: [Heading; 25] = [
     heading("name", "Name"),
     of_metric(Metric::SelfDeviceTimeTotal, "Self {device}"),
     heading("input_shapes", "Input Shapes"),
     heading("stack", "Source Location"),
     of_metric(Metric::SelfCpuTimeTotal, "Self CPU"),
+    heading("margin", "Self CPU ±"),
     of_metric(Metric::Count, "# of Calls"),
     heading("max", "CPU max"),
     heading("p50", "CPU p50"),
@@ -206,6 +207,9 @@ fn columns(sheet: &Sheet<'_>) -> Vec<Column> {
         }));
     }
     columns.extend(cpu_columns());
+    if sheet.rows.iter().any(|row| row.margin.is_some()) {
+        columns.push(number("margin", margin_cell));
+    }
     if sheet.options.rows.percentiles {
         columns.extend(percentile_columns());
     }
@@ -309,6 +313,17 @@ fn source_column(width: usize) -> Column {
             first.map_or_else(String::new, |frame| cut_source(frame, sheet.source_width))
         })
     }
+}
+
+/// Returns the margin of the self CPU time as a share of it.
+fn margin_cell(_sheet: &Sheet<'_>, row: &Row<'_>) -> String {
+    row.margin.map_or_else(
+        || "--".into(),
+        |margin| {
+            let margin = microseconds(margin.self_cpu_total);
+            share_text(margin, row.float(Metric::SelfCpuTimeTotal))
+        },
+    )
 }
 
 fn flops_cell(sheet: &Sheet<'_>, row: &Row<'_>) -> String {

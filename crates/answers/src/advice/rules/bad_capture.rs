@@ -42,6 +42,10 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
         let remedy = "call torch.cuda.synchronize() before the profiler stops, and record ProfilerActivity.CUDA";
         return Some(("kernels are missing", Some(remedy)));
     }
+    if facts.completeness.limit.is_some() {
+        let remedy = "record without only=: most rules need every operator";
+        return Some(("only some operators were recorded", Some(remedy)));
+    }
     let recorded = facts.replay.recorded().total().0;
     let recording = recorded.saturating_sub(facts.base.0);
     if recording as f64 > RECORDING * recorded as f64 {
@@ -54,6 +58,8 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
 
 #[cfg(test)]
 mod tests {
+    use mindprof_model::{OperatorLimit, Part};
+
     use crate::advice::rules::kit::*;
 
     fn flaw(profile: mindprof_model::Profile) -> Option<String> {
@@ -83,6 +89,15 @@ mod tests {
             }
         });
         assert_eq!(flaw(missing).as_deref(), Some("kernels are missing"));
+        let mut part = Part::from(training(2, |time, _| time.op("aten::mm", 500)));
+        OperatorLimit::parse(["depth=1"])
+            .unwrap()
+            .write(&mut part.metadata);
+        let limited = part.into_profile().unwrap();
+        assert_eq!(
+            flaw(limited).as_deref(),
+            Some("only some operators were recorded")
+        );
     }
 
     #[test]
