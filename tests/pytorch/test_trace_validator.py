@@ -21,7 +21,6 @@ EVERYTHING = {
     "profile_memory": True,
     "with_stack": True,
     "with_flops": True,
-    "with_modules": True,
 }
 
 
