@@ -132,6 +132,18 @@ $(CLIENTS)/ready: tools/clients.py tools/clients-requirements.txt
 	$(CLIENTS)/bin/python tools/clients.py $(CLIENTS)
 	if [ ! -s $(CLIENTS)/unavailable ]; then touch $@; fi
 
+# Clusters on this machine that read the files of a job, in an environment of their own.
+RAY := target/ray
+
+.PHONY: test-ray
+test-ray: build $(RAY)/ready ## Read the ranks of a job on real Ray and Dask clusters whose workers are killed, and from object stores
+	RAY_TESTS=1 PYTHONPATH=$(CURDIR)/python:$(CURDIR) $(RAY)/bin/python -m pytest -q -p no:cacheprovider tests/ray
+
+$(RAY)/ready: tools/ray-requirements.txt
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
 .PHONY: lint
 lint: setup build lint-page ## Check format, lints, types, stubs, docs, prose and the dependencies between crates
 	cargo fmt --check

@@ -17,31 +17,19 @@ The engine does the work; this module spreads files and collects results.
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import os
-import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from mindprof import _core
+from mindprof._rank_engines import ENGINES, Plan, collect
+from mindprof._rank_files import found_files, summarized_bytes
 
-__all__ = ["Job", "RankSummary", "RankWarning", "merge", "open", "summarize"]
+__all__ = ["Job", "RankSummary", "RankWarning", "merge", "open", "summarize", "summarize_bytes"]
 
 _Engine = Literal["threads", "processes", "ray", "dask"]
-
-# The bytes of a summary, or the reason why there is none.
-_Result = tuple["bytes | None", "str | None"]
-
-_ENDINGS = (".json", ".db", ".ranks", ".part")
-_COMPRESSIONS = (".gz", ".zst", ".zstd")
-
-# The most tasks that a Ray cluster is given at once.
-_RUNNING = 512
-
-# How often the work of a lost worker is given to another one.
-_RETRIES = 3
 
 
 class RankWarning(UserWarning):
@@ -200,7 +188,20 @@ def summarize(source: str | os.PathLike[str]) -> RankSummary:
         >>> summary.roster()["ranks"]
         '3'
     """
-    return RankSummary(_summarized_bytes(os.fspath(source)))
+    return RankSummary(summarized_bytes(os.fspath(source)))
+
+
+def summarize_bytes(data: bytes, name: str) -> RankSummary:
+    """Sums up the bytes of a trace or of a summary, such as those that a data engine has read.
+
+    Args:
+        data: The contents of the file, which may be compressed.
+        name: The name of the file, which may tell the rank.
+
+    Raises:
+        ProfilerError: The bytes are neither a trace nor a summary, or have no events.
+    """
+    return RankSummary(_core.summarize_rank_bytes(data, name))
 
 
 def merge(parts: Iterable[RankSummary]) -> RankSummary:
@@ -225,7 +226,12 @@ class Job:
         self.failures = {}
 
     def summarize(
-        self, *, on: _Engine = "threads", workers: int | None = None, progress: bool | None = None
+        self,
+        *,
+        on: _Engine = "threads",
+        workers: int | None = None,
+        progress: bool | None = None,
+        send: bool = False,
     ) -> RankSummary:
         """Sums up all files, and merges the summaries. Every engine gives the same bytes.
 
@@ -237,16 +243,18 @@ class Job:
                 files. A connected cluster is used; otherwise one is started on this machine.
             workers: The number of threads or processes; the number of processors if `None`.
             progress: Whether to show a progress bar on stderr; if `None`, only on a terminal.
+            send: Read the files here and send their bytes to the workers of a cluster, which then
+                need no access to them.
 
         Raises:
             ValueError: There is no such engine.
             ImportError: The engine is not installed.
             ProfilerError: No file could be read.
         """
-        if on not in _ENGINES:
-            raise ValueError(f"on should be one of: {', '.join(_ENGINES)}, got {on!r}")
-        results = _ENGINES[on](self.paths, workers)
-        collected = _collect(results, len(self.paths), progress)
+        if on not in ENGINES:
+            raise ValueError(f"on should be one of: {', '.join(ENGINES)}, got {on!r}")
+        results = ENGINES[on](Plan(self.paths, workers, send))
+        collected = collect(results, len(self.paths), progress)
         parts = [data for _, (data, _) in sorted(collected.items()) if data is not None]
         reasons = ((index, reason) for index, (_, reason) in sorted(collected.items()))
         self.failures = {self.paths[index]: reason for index, reason in reasons if reason}
@@ -281,161 +289,7 @@ def open(  # noqa: A001
         ImportError: A URL was given, and `fsspec` is not installed.
     """
     if isinstance(source, (str, os.PathLike)):
-        paths = _found(os.fspath(source))
+        paths = found_files(os.fspath(source))
     else:
-        paths = [path for one in source for path in _found(os.fspath(one))]
+        paths = [path for one in source for path in found_files(os.fspath(one))]
     return Job(paths)
-
-
-def _found(source: str) -> list[str]:
-    if "://" in source:
-        found = _found_remotely(source)
-    elif os.path.isdir(source):
-        walked = (
-            os.path.join(folder, name)
-            for folder, _, names in os.walk(source)
-            for name in names
-            if not name.startswith(".")
-        )
-        found = sorted(path for path in walked if _is_named_like_a_trace(path))
-    elif os.path.exists(source):
-        found = [source]
-    else:
-        import glob
-
-        found = sorted(glob.glob(source, recursive=True))
-    if not found:
-        raise FileNotFoundError(f"{source}: no traces found")
-    return found
-
-
-def _found_remotely(source: str) -> list[str]:
-    files, path = _file_system(source)
-    if files.isdir(path):
-        found = [name for name in files.find(path) if _is_named_like_a_trace(name)]
-    elif "*" in path:
-        found = files.glob(path)
-    else:
-        found = [path]
-    return sorted(files.unstrip_protocol(name) for name in found)
-
-
-def _file_system(url: str) -> tuple[Any, str]:
-    try:
-        from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise ImportError(f"{url}: install fsspec to read from URLs") from error
-    files, path = url_to_fs(url)
-    return files, path
-
-
-def _is_named_like_a_trace(path: str) -> bool:
-    name = os.path.basename(path).lower()
-    for ending in _COMPRESSIONS:
-        name = name.removesuffix(ending)
-    return name.endswith(_ENDINGS)
-
-
-def _summarized_bytes(source: str) -> bytes:
-    if "://" not in source:
-        return _core.summarize_rank(source)
-    files, path = _file_system(source)
-    return _core.summarize_rank_bytes(files.cat_file(path), source)
-
-
-def _summarized(source: str) -> _Result:
-    """Sums up one file on a worker. A file that cannot be read is a result, not a lost worker."""
-    try:
-        return _summarized_bytes(source), None
-    except (OSError, _core.ProfilerError) as error:
-        return None, str(error)
-
-
-def _on_threads(paths: Sequence[str], workers: int | None) -> Iterator[tuple[int, _Result]]:
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(workers or os.cpu_count(), "mindprof-ranks") as pool:
-        yield from _as_completed(pool, paths)
-
-
-def _on_processes(paths: Sequence[str], workers: int | None) -> Iterator[tuple[int, _Result]]:
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    # A forked process would inherit threads and locks of this one.
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from _as_completed(pool, paths)
-
-
-def _as_completed(pool: Any, paths: Sequence[str]) -> Iterator[tuple[int, _Result]]:
-    from concurrent.futures import as_completed
-
-    futures = {pool.submit(_summarized, path): index for index, path in enumerate(paths)}
-    for future in as_completed(futures):
-        yield futures[future], future.result()
-
-
-def _on_ray(paths: Sequence[str], workers: int | None) -> Iterator[tuple[int, _Result]]:
-    try:
-        import ray
-    except ImportError as error:
-        raise ImportError("install mindprof[ray] to read files on a Ray cluster") from error
-    if not ray.is_initialized():
-        ray.init(num_cpus=workers, log_to_driver=False)
-    # Ray runs the task of a lost worker again.
-    task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_summarized)
-    waiting = enumerate(paths)
-    running: dict[Any, int] = {}
-    while True:
-        # Each wait costs the number of running tasks, so that number is bounded.
-        for index, path in itertools.islice(waiting, _RUNNING - len(running)):
-            running[task.remote(path)] = index
-        if not running:
-            return
-        for done in ray.wait(list(running), num_returns=1)[0]:
-            yield running.pop(done), ray.get(done)
-
-
-def _on_dask(paths: Sequence[str], workers: int | None) -> Iterator[tuple[int, _Result]]:
-    try:
-        from distributed import Client, as_completed, get_client
-    except ImportError as error:
-        raise ImportError("install mindprof[dask] to read files on a Dask cluster") from error
-    own = None
-    try:
-        client = get_client()
-    except ValueError:
-        client = own = Client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
-    try:
-        tasks = (client.submit(_summarized, path, retries=_RETRIES, pure=False) for path in paths)
-        futures = {future: index for index, future in enumerate(tasks)}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        if own is not None:
-            own.close()
-
-
-_ENGINES: dict[str, Callable[[Sequence[str], int | None], Iterator[tuple[int, _Result]]]] = {
-    "threads": _on_threads,
-    "processes": _on_processes,
-    "ray": _on_ray,
-    "dask": _on_dask,
-}
-
-
-def _collect(
-    results: Iterator[tuple[int, _Result]], count: int, progress: bool | None
-) -> dict[int, _Result]:
-    """Collects the results of all files, with a progress bar."""
-    is_shown = sys.stderr.isatty() if progress is None else progress
-    collected: dict[int, _Result] = {}
-    for index, result in results:
-        collected[index] = result
-        if is_shown:
-            done = len(collected)
-            bar = "=" * (24 * done // count)
-            print(f"\rreading ranks [{bar:24}] {done}/{count}", end="", file=sys.stderr, flush=True)
-    if is_shown and collected:
-        print("\r" + " " * 60, end="\r", file=sys.stderr, flush=True)
-    return collected

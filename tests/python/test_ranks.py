@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import pickle
+import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mindprof import ProfilerError, ranks
 
-RANKS, STEPS, SLOW = 6, 6, 4
-
-
-def trace(rank: int) -> dict[str, Any]:
-    """Returns the trace of one rank: steps that compute and then meet the others. One is slow."""
-    events: list[dict[str, Any]] = []
-
-    def add(category: str, name: str, track: int, begin: float, end: float, **more: Any) -> None:
-        process = 0 if category == "kernel" else 100
-        events.append(
-            {
-                "ph": "X",
-                "cat": category,
-                "name": name,
-                "pid": process,
-                "tid": track,
-                "ts": begin,
-                "dur": end - begin,
-                "args": more,
-            }
-        )
-
-    for step in range(STEPS):
-        begin, work = 1e6 + 1600.0 * step, 1500.0 if rank == SLOW else 1000.0
-        add("user_annotation", f"ProfilerStep#{step}", 1, begin, begin + 1600)
-        add("kernel", "gemm", 7, begin, begin + work)
-        group = {"Process Group Name": "0", "Process Group Ranks": str([*range(RANKS)])}
-        told = {"Collective name": "allreduce", "Seq": step, "Group size": RANKS, **group}
-        add("kernel", "ncclDevKernel_AllReduce", 20, begin + work, begin + 1600, **told)
-    return {"distributedInfo": {"rank": rank, "world_size": RANKS}, "traceEvents": events}
+from tests.held_file import HeldFile
+from tests.python.rank_traces import RANKS, SLOW, write_job
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Writes the traces of a job."""
-    for rank in range(RANKS):
-        (tmp_path / f"trace{rank}.json").write_text(json.dumps(trace(rank)))
+    write_job(tmp_path)
     return tmp_path
 
 
@@ -73,13 +43,29 @@ def test_every_way_gives_the_same_bytes(folder: Path) -> None:
     assert again == halves
     assert hash(again) == hash(halves)
     assert ranks.RankSummary.from_bytes(threads) == halves
+    read = [ranks.summarize_bytes(Path(path).read_bytes(), path) for path in job.paths]
+    assert ranks.merge(read).to_bytes() == threads
 
 
-@pytest.mark.parametrize("engine", ["ray", "dask"])
-def test_a_cluster_gives_the_same_bytes(folder: Path, engine: Any) -> None:
-    pytest.importorskip({"ray": "ray", "dask": "distributed"}[engine])
+def test_a_lost_process_costs_its_own_file_only(folder: Path) -> None:
     job = ranks.open(folder)
-    assert job.summarize(on=engine, workers=2) == job.summarize()
+    whole = job.summarize()
+    held = HeldFile(folder / "trace1.json")
+
+    def kill_readers() -> None:
+        # It is read a second time, in a process of its own.
+        held.kill_reader()
+        held.kill_reader()
+
+    killer = threading.Thread(target=kill_readers)
+    killer.start()
+    with pytest.warns(ranks.RankWarning, match="1 files could not be read"):
+        summary = job.summarize(on="processes", workers=2)
+    killer.join()
+    assert list(job.failures) == [str(held.path)]
+    assert "was lost" in job.failures[str(held.path)]
+    assert summary.roster()["missing"] == "1"
+    assert len(summary) == len(whole) - 1
 
 
 def test_unusable_files_are_named_and_the_rest_is_answered(folder: Path) -> None:
