@@ -106,7 +106,7 @@ lint-page: ## Check the types of the scripts of pages by TypeScript, which is in
 	elif test -f $(TYPESCRIPT)/node_modules/typescript/lib/tsc.js || \
 		npm install --silent --no-audit --no-fund --prefix $(TYPESCRIPT) typescript@$(TYPESCRIPT_VERSION) > /dev/null 2>&1; then \
 		$(NODE) $(TYPESCRIPT)/node_modules/typescript/lib/tsc.js --noEmit --checkJs --strict --target es2023 --module nodenext \
-			--moduleResolution nodenext --lib es2023,dom,dom.iterable $(PAGE)/main.js $(PAGE)/memory_main.js; \
+			--moduleResolution nodenext --lib es2023,dom,dom.iterable $(PAGE)/main.js $(PAGE)/memory_main.js $(PAGE)/ranks_main.js; \
 	else echo "skipped the types of the scripts of pages: TypeScript cannot be installed"; fi
 
 # Real browsers: Debian's Chromium, installed where that is possible, and Firefox if it is installed.

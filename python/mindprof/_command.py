@@ -1,6 +1,7 @@
 """The `mindprof` program that the package installs.
 
-`mindprof run` is Python; the engine implements all other commands.
+`mindprof run` is Python, and so is the way of `mindprof ranks` to other processes. The engine
+implements everything else.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from mindprof._run.command import run
 
         return run(arguments[1:])
+    if arguments[:1] == ["ranks"]:
+        from mindprof import _rank_command
+
+        if _rank_command.asks_for_engine(arguments[1:]):
+            return _rank_command.run(arguments[1:])
     # The engine writes to the same streams, but not through Python's buffers.
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import (
     Any,
@@ -164,6 +165,7 @@ __all__ = [
     "sort_keys",
     "stack",
     "sub",
+    "summarize_profile",
     "summarize_rank",
     "summarize_rank_bytes",
     "tell_ranks",
@@ -181,6 +183,9 @@ __all__ = [
     "write_execution_trace",
     "write_flamegraph",
     "write_paths",
+    "write_ranks_html",
+    "write_ranks_parquet",
+    "write_ranks_trace",
     "write_report",
     "write_speedscope",
     "write_stacks",
@@ -442,7 +447,15 @@ def summarize_rank_bytes(trace: bytes, name: str) -> bytes: ...
 def merge_ranks(parts: list[bytes]) -> bytes: ...
 def count_ranks(summary: bytes) -> int: ...
 def ask_ranks(summary: bytes) -> str: ...
+def summarize_profile(profile: Profile, name: str, metadata: list[tuple[str, str]]) -> bytes: ...
 def tell_ranks(summary: bytes, rows: int, width: int | None = None) -> str: ...
+def write_ranks_html(summary: bytes, path: str | PathLike[str]) -> None: ...
+def write_ranks_parquet(
+    paths: list[str], summaries: list[bytes], folder: str | PathLike[str]
+) -> list[Path]: ...
+def write_ranks_trace(
+    paths: list[str], summaries: list[bytes], ranks: list[int] | None, path: str | PathLike[str]
+) -> None: ...
 def profile_metadata(profile: Profile) -> list[tuple[str, str]]: ...
 def profile_loss(profile: Profile) -> dict[str, int]: ...
 def diff_profiles(

@@ -29,7 +29,7 @@ _RETRIES = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be read, and how."""
+    """The files to read, and how workers get them."""
 
     paths: Sequence[str]
     workers: int | None

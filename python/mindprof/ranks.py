@@ -16,16 +16,15 @@ The engine does the work; this module spreads files and collects results.
 
 from __future__ import annotations
 
-import functools
-import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from mindprof import _core
 from mindprof._rank_engines import ENGINES, Plan, collect
 from mindprof._rank_files import found_files, summarized_bytes
+from mindprof._results.rank_summary import RankSummary
 
 __all__ = ["Job", "RankSummary", "RankWarning", "merge", "open", "summarize", "summarize_bytes"]
 
@@ -34,136 +33,6 @@ _Engine = Literal["threads", "processes", "ray", "dask"]
 
 class RankWarning(UserWarning):
     """Warns that files of a job could not be read. The others are answered."""
-
-
-class RankSummary:
-    """The summary of one rank, or the merged summaries of several.
-
-    It is immutable, small and picklable. Equal summaries have equal bytes, however they were
-    merged. Answers are dictionaries whose times are microseconds.
-    """
-
-    __slots__ = ("__dict__", "_bytes")
-
-    def __init__(self, data: bytes) -> None:
-        _core.count_ranks(data)
-        self._bytes = bytes(data)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> RankSummary:
-        """Reads a summary from bytes.
-
-        Args:
-            data: The bytes that `to_bytes` returned, or the contents of a file that
-                `mindprof summarize` wrote.
-
-        Raises:
-            ProfilerError: The bytes are no summary, or are damaged.
-        """
-        return cls(data)
-
-    def to_bytes(self) -> bytes:
-        """Returns the summary as bytes, which `from_bytes` and `mindprof merge` read."""
-        return self._bytes
-
-    def __or__(self, other: RankSummary) -> RankSummary:
-        if not isinstance(other, RankSummary):
-            return NotImplemented
-        return merge([self, other])
-
-    def __len__(self) -> int:
-        """Returns the number of ranks."""
-        return _core.count_ranks(self._bytes)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, RankSummary) and self._bytes == other._bytes
-
-    def __hash__(self) -> int:
-        return hash(self._bytes)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], RankSummary], tuple[bytes]]:
-        return RankSummary.from_bytes, (self._bytes,)
-
-    @functools.cached_property
-    def _answer(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(_core.ask_ranks(self._bytes))
-        return answer
-
-    def answers(self) -> dict[str, Any]:
-        """Returns all answers, as `mindprof ranks --json` prints them."""
-        return dict(self._answer)
-
-    def roster(self) -> dict[str, Any]:
-        """Returns which ranks there are, and which are missing, repeated or foreign."""
-        return dict(self._answer["roster"])
-
-    def steps(self) -> dict[str, Any]:
-        """Returns the steps of the job, each with its median duration over all ranks."""
-        return dict(self._answer["steps"])
-
-    def findings(self) -> dict[str, Any]:
-        """Returns causes of slowness that only several ranks together show, with their prices."""
-        return dict(self._answer["findings"])
-
-    def stragglers(self) -> dict[str, Any]:
-        """Returns slow ranks and machines, with the cause if one covers most of the difference."""
-        return dict(self._answer["stragglers"])
-
-    def slow_steps(self) -> list[dict[str, Any]]:
-        """Returns the steps that took longer than usual, and the rank to blame."""
-        return list(self._answer["slow_steps"])
-
-    def clocks(self) -> dict[str, Any]:
-        """Returns the offset of each rank's clock, with its error."""
-        return dict(self._answer["clocks"])
-
-    def collectives(self) -> dict[str, Any]:
-        """Returns collectives by group and kind with waits and transfers, and the skew of steps."""
-        return dict(self._answer["communication"])
-
-    def temporal(self) -> dict[str, Any]:
-        """Returns the use of devices per rank and in all: computing, communication, idle."""
-        return dict(self._answer["devices"])
-
-    def kernels(self) -> list[dict[str, Any]]:
-        """Returns the kernels of all ranks with percentiles, by decreasing time."""
-        return list(self._answer["kernels"])
-
-    def bubbles(self) -> list[dict[str, Any]]:
-        """Returns the time in which stages of a pipeline wait for data of others."""
-        return list(self._answer["bubbles"])
-
-    def memory(self) -> list[dict[str, Any]]:
-        """Returns the peak memory of each rank."""
-        return list(self._answer["memory"])
-
-    def differences(self) -> dict[str, Any]:
-        """Returns what ranks do differently: operators, counts, shapes, versions."""
-        return dict(self._answer["differences"])
-
-    def advice(self) -> list[dict[str, Any]]:
-        """Returns the findings of `mindprof advise` about single ranks, by rule."""
-        return list(self._answer["advice"])
-
-    def table(self, row_limit: int = 8, width: int | None = 80) -> str:
-        """Returns the answers as text, as `mindprof ranks` prints them.
-
-        Args:
-            row_limit: The largest number of rows of each table.
-            width: The largest width, at least 80, or `None` for no limit.
-
-        Raises:
-            ValueError: `row_limit` is less than one.
-        """
-        if row_limit < 1:
-            raise ValueError(f"row_limit must be at least one, got {row_limit}")
-        return _core.tell_ranks(self._bytes, row_limit, width)
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def __repr__(self) -> str:
-        return f"<mindprof.ranks.RankSummary of {len(self)} ranks, {len(self._bytes)} bytes>"
 
 
 def summarize(source: str | os.PathLike[str]) -> RankSummary:
@@ -253,8 +122,60 @@ class Job:
         """
         if on not in ENGINES:
             raise ValueError(f"on should be one of: {', '.join(ENGINES)}, got {on!r}")
-        results = ENGINES[on](Plan(self.paths, workers, send))
-        collected = collect(results, len(self.paths), progress)
+        return RankSummary(
+            _core.merge_ranks(self._read(Plan(self.paths, workers, send), on, progress))
+        )
+
+    def export_trace(
+        self, path: str | os.PathLike[str], *, ranks: Iterable[int] | None = None
+    ) -> None:
+        """Writes one trace of several ranks, with all times on the clock of the first rank.
+
+        Viewers such as Perfetto show the ranks below each other. All events are in memory at once,
+        so large jobs need a choice of ranks.
+
+        Args:
+            path: The file, whose name tells the format: `.pftrace`, `.json` or `.json.gz`.
+            ranks: The ranks to write; all if `None`.
+
+        Raises:
+            ValueError: A file is a URL, or a rank has no trace.
+            ProfilerError: No file could be read, or a file is a summary, which has no events.
+        """
+        paths, parts = self._local_parts()
+        chosen = None if ranks is None else sorted(set(ranks))
+        _core.write_ranks_trace(paths, parts, chosen, path)
+
+    def export_parquet(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Writes the events of each rank as Parquet, partitioned by rank.
+
+        DuckDB, polars and Spark read the folders `rank=0`, `rank=1` … as one table with a column
+        `rank`. The events of one rank are in memory at a time.
+
+        Args:
+            folder: The folder for `rank=0/part.parquet` and so on, which is made if it is missing.
+
+        Returns:
+            The paths of the files.
+
+        Raises:
+            ValueError: A file is a URL.
+            ProfilerError: No file could be read, a file is a summary, or does not tell its rank.
+        """
+        paths, parts = self._local_parts()
+        return [os.fspath(path) for path in _core.write_ranks_parquet(paths, parts, folder)]
+
+    def _local_parts(self) -> tuple[list[str], list[bytes]]:
+        """Returns the files that can be read, and their summaries."""
+        for path in self.paths:
+            if "://" in path:
+                raise ValueError(f"{path}: copy the file to this machine to export its events")
+        parts = self._read(Plan(self.paths, None, False), "threads", None)
+        return [path for path in self.paths if path not in self.failures], parts
+
+    def _read(self, plan: Plan, on: _Engine, progress: bool | None) -> list[bytes]:
+        """Returns the summaries of the files that can be read, in order."""
+        collected = collect(ENGINES[on](plan), len(self.paths), progress)
         parts = [data for _, (data, _) in sorted(collected.items()) if data is not None]
         reasons = ((index, reason) for index, (_, reason) in sorted(collected.items()))
         self.failures = {self.paths[index]: reason for index, reason in reasons if reason}
@@ -263,8 +184,8 @@ class Job:
             raise _core.ProfilerError(f"none of {len(self.paths)} files could be read: {first}")
         if self.failures:
             count, first = len(self.failures), next(iter(self.failures.values()))
-            warnings.warn(f"{count} files could not be read: {first}", RankWarning, stacklevel=2)
-        return RankSummary(_core.merge_ranks(parts))
+            warnings.warn(f"{count} files could not be read: {first}", RankWarning, stacklevel=3)
+        return parts
 
     def __len__(self) -> int:
         """Returns the number of files."""

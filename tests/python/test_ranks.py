@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
 import pickle
 import threading
 from pathlib import Path
 
+import mindprof
 import pytest
 from mindprof import ProfilerError, ranks
+from mindprof._command import main
 
 from tests.held_file import HeldFile
-from tests.python.rank_traces import RANKS, SLOW, write_job
+from tests.python.rank_traces import RANKS, SLOW, STEPS, write_job
+
+FILE_OF_PROCESS = f"process {os.getpid()}"
 
 
 @pytest.fixture
@@ -104,3 +110,87 @@ def test_a_progress_bar_is_shown_on_request(
     assert "6/6" in capsys.readouterr().err
     ranks.open(folder).summarize()
     assert capsys.readouterr().err == ""
+
+
+def test_the_page_has_everything_and_nothing_else_runs(folder: Path) -> None:
+    page = folder / "job.html"
+    ranks.open(folder).summarize().export_html(page)
+    text = page.read_text()
+    assert "rank 4 is slow" in text
+    assert text.count('<rect class="heat-') == RANKS * STEPS
+    assert "http:" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "https:" not in text
+
+
+def test_one_trace_has_all_ranks_on_one_clock(folder: Path) -> None:
+    # The clock of rank 2 is ahead, which the ends of its collectives give away.
+    path = folder / "trace2.json"
+    ahead = json.loads(path.read_text())
+    for event in ahead["traceEvents"]:
+        event["ts"] += 700.0
+    path.write_text(json.dumps(ahead))
+    job = ranks.open(folder)
+    job.export_trace(folder / "merged.json", ranks=[2, 5])
+    merged = json.loads((folder / "merged.json").read_text())["traceEvents"]
+    names = {
+        event["pid"]: event["args"]["name"] for event in merged if event["name"] == "process_name"
+    }
+    assert {name.partition(":")[0] for name in names.values()} == {"rank 2", "rank 5"}
+    ends: dict[str, list[float]] = {"rank 2": [], "rank 5": []}
+    for event in merged:
+        if event["name"].startswith("nccl"):
+            rank = names[event["pid"]].partition(":")[0]
+            ends[rank].append(round(event["ts"] + event["dur"], 3))
+    assert len(ends["rank 2"]) == STEPS
+    assert ends["rank 2"] == ends["rank 5"]
+    with pytest.raises(ValueError, match="there is no trace of rank 9"):
+        job.export_trace(folder / "other.json", ranks=[9])
+
+
+def test_parquet_is_partitioned_by_rank(folder: Path) -> None:
+    written = ranks.open(folder).export_parquet(folder / "parquet")
+    assert written == [str(folder / f"parquet/rank={rank}/part.parquet") for rank in range(RANKS)]
+    assert all(Path(path).read_bytes()[:4] == b"PAR1" for path in written)
+    (folder / "summary.ranks").write_bytes(ranks.summarize(folder / "trace0.json").to_bytes())
+    with pytest.raises(ProfilerError, match="the trace has no events"):
+        ranks.open(folder / "summary.ranks").export_parquet(folder / "parquet")
+
+
+def test_the_command_reads_on_processes(
+    folder: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["ranks", str(folder), "--json"]) == 0
+    threads = capfd.readouterr().out
+    assert main(["ranks", str(folder), "--json", "--on", "processes", "--threads", "2"]) == 0
+    assert capfd.readouterr().out == threads
+    (folder / "trace1.json").write_text("no trace")
+    page = str(tmp_path / "job.html")
+    assert main(["ranks", str(folder), "--on=processes", "--row-limit", "1", "--html", page]) == 1
+    captured = capfd.readouterr()
+    assert captured.out.startswith("5 ranks, 6 steps of 1.60 ms: rank 4 is slow")
+    assert captured.err.startswith("warning: ")
+    assert "trace1.json: " in captured.err
+    assert Path(page).exists()
+    with pytest.raises(SystemExit) as ended:
+        main(["ranks", str(folder), "--on", "processes", "--trace", "all.pftrace"])
+    assert ended.value.code == 2
+    assert "--trace reads the traces on this machine" in capfd.readouterr().err
+
+
+def test_a_profiler_sums_up_its_rank_without_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RANK", "3")
+    monkeypatch.setenv("WORLD_SIZE", "8")
+    with mindprof.profile() as prof, mindprof.record_function("work"):
+        pass
+    live = prof.rank_summary()
+    assert live.roster()["ranks"] == "3"
+    assert live.roster()["world_size"] == 8
+    written = ranks.summarize(prof.export_chrome_trace(str(tmp_path / "trace.json")))
+    one, other = (summary.answers() for summary in (live, written))
+    for answers in (one, other):
+        # Of the two, only the name of the file differs.
+        text = json.dumps(answers).replace("trace.json", "FILE").replace(FILE_OF_PROCESS, "FILE")
+        answers["text"] = text
+    assert one["text"] == other["text"]

@@ -18,6 +18,7 @@ pub(crate) mod info;
 pub(crate) mod man;
 pub(crate) mod memory;
 pub(crate) mod merge;
+pub(crate) mod rank_outputs;
 pub(crate) mod ranks;
 pub(crate) mod report;
 pub(crate) mod run;

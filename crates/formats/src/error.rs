@@ -29,6 +29,9 @@ pub enum Error {
     /// A trace has no events.
     #[error("the trace has no events")]
     NoEvents,
+    /// A trace does not tell its rank.
+    #[error("neither the trace nor the name of the file tells the rank")]
+    NoRank,
     /// There is no such sort key.
     #[error("unknown sort key `{name}`, expected one of {expected}")]
     UnknownSortKey {

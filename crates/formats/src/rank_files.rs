@@ -106,7 +106,7 @@ pub fn read_ranks(path: &Path) -> Result<Ranks> {
     read().map_err(|error: Error| error.at(path))
 }
 
-fn begins_like_a_summary(path: &Path) -> bool {
+pub(crate) fn begins_like_a_summary(path: &Path) -> bool {
     use std::io::Read;
     let mut head = [0; SUMMARY.len()];
     let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));

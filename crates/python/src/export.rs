@@ -3,15 +3,18 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mindprof_formats::summarize_bytes;
 use mindprof_model::{Category, Metadata};
 use mindprof_pytorch::has_forward_arrows;
 use mindprof_trace::{
     ExecutionTraceOptions, TraceOptions, write_execution_trace_file, write_named_trace_file,
+    write_trace_with,
 };
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyBytes, PyString};
 
 use crate::enter::Enter;
+use crate::error::Error;
 use crate::profile::Profile;
 
 /// The categories that a filter of activity types can exclude, by type name.
@@ -42,6 +45,29 @@ pub(crate) fn write_chrome_trace(
     };
     let profile = &*profile;
     py.enter(move || write_named_trace_file(profile.analyzed().analysis.profile(), &options, &path))
+}
+
+/// Sums up a profile as one rank of a job, and returns the bytes of the summary. They are those of
+/// the trace that the profile would be written as, with the name `name`.
+#[pyfunction]
+pub(crate) fn summarize_profile<'py>(
+    py: Python<'py>,
+    profile: PyRef<'_, Profile>,
+    name: String,
+    metadata: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let options = TraceOptions {
+        metadata: collect(&metadata),
+        ..TraceOptions::default()
+    };
+    let profile = &*profile;
+    let bytes = py.enter(move || {
+        let mut trace = Vec::new();
+        let recorded = profile.analyzed().analysis.profile();
+        write_trace_with(recorded, &name, &options, &mut trace)?;
+        Ok::<_, Error>(summarize_bytes(&trace, &name)?.to_bytes())
+    })?;
+    Ok(PyBytes::new(py, &bytes))
 }
 
 #[pymethods]

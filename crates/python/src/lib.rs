@@ -101,6 +101,8 @@ mod _core {
     #[pymodule_export]
     use crate::events::{Events, KinetoEventIterator};
     #[pymodule_export]
+    use crate::export::summarize_profile;
+    #[pymodule_export]
     use crate::export::{write_chrome_trace, write_execution_trace};
     #[pymodule_export]
     use crate::function_event::{FunctionEvent, KinetoEvent};
@@ -137,6 +139,7 @@ mod _core {
     #[pymodule_export]
     use crate::ranks::{
         ask_ranks, count_ranks, merge_ranks, summarize_rank, summarize_rank_bytes, tell_ranks,
+        write_ranks_html, write_ranks_parquet, write_ranks_trace,
     };
     #[pymodule_export]
     use crate::raw_results::{check_torch_results, raw_events};

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{summarize_bytes, summarize_file};
-use mindprof_ranks::{JobAnswer, Ranks};
-use mindprof_report::{RanksLayout, ranks_text};
+use mindprof_formats::{RankTrace, merge_rank_traces, summarize_bytes, summarize_file};
+use mindprof_ranks::{JobAnswer, Ranks, StepGrid};
+use mindprof_report::{RanksLayout, ranks_text, write_ranks_page_file};
+use mindprof_trace::{TraceOptions, write_named_trace_file};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -67,6 +68,72 @@ pub(crate) fn tell_ranks(
     }
     let layout = RanksLayout { rows, width };
     py.enter_alone(|| Ok::<_, Error>(ranks_text(&JobAnswer::build(&read(summary)?), layout)))
+}
+
+/// Writes the page about the ranks in the bytes of a summary.
+#[pyfunction]
+pub(crate) fn write_ranks_html(py: Python<'_>, summary: &[u8], path: PathBuf) -> PyResult<()> {
+    py.enter_alone(|| {
+        let ranks = read(summary)?;
+        let (answer, grid) = (JobAnswer::build(&ranks), StepGrid::build(&ranks));
+        Ok::<_, Error>(write_ranks_page_file(&answer, &grid, &path)?)
+    })
+}
+
+/// Writes the events of each rank as Parquet below a folder, and returns the files. Summaries come
+/// in the order of the paths that they are of.
+#[pyfunction]
+pub(crate) fn write_ranks_parquet(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    summaries: Vec<Vec<u8>>,
+    folder: PathBuf,
+) -> PyResult<Vec<PathBuf>> {
+    py.enter_alone(|| {
+        let traces = rank_traces(&paths, &summaries)?;
+        Ok::<_, Error>(mindprof_formats::write_ranks_parquet(&traces, &folder)?)
+    })
+}
+
+/// Writes one trace of several ranks, with all times on the clock of the first. The name of the file
+/// tells the format. Summaries come in the order of the paths that they are of.
+#[pyfunction]
+pub(crate) fn write_ranks_trace(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    summaries: Vec<Vec<u8>>,
+    ranks: Option<Vec<u32>>,
+    path: PathBuf,
+) -> PyResult<()> {
+    let mut traces = py.enter_alone(|| Ok::<_, Error>(rank_traces(&paths, &summaries)?))?;
+    if let Some(ranks) = ranks {
+        for rank in &ranks {
+            if !traces.iter().any(|trace| trace.rank == Some(*rank)) {
+                let message = format!("there is no trace of rank {rank}");
+                return Err(PyValueError::new_err(message));
+            }
+        }
+        traces.retain(|trace| trace.rank.is_some_and(|rank| ranks.contains(&rank)));
+    }
+    py.enter_alone(|| {
+        let profile = merge_rank_traces(&traces)?;
+        Ok::<_, Error>(write_named_trace_file(
+            &profile,
+            &TraceOptions::default(),
+            &path,
+        )?)
+    })
+}
+
+fn rank_traces(
+    paths: &[PathBuf],
+    summaries: &[Vec<u8>],
+) -> Result<Vec<RankTrace>, mindprof_formats::Error> {
+    let parts = summaries.iter().map(|part| read(part));
+    let parts: Vec<Ranks> = parts.collect::<Result<_, _>>()?;
+    let job = Ranks::merge(parts.clone());
+    let files = paths.iter().map(PathBuf::as_path).zip(&parts);
+    Ok(RankTrace::of_files(&files.collect::<Vec<_>>(), &job))
 }
 
 fn read(bytes: &[u8]) -> Result<Ranks, mindprof_formats::Error> {

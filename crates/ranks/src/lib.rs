@@ -4,6 +4,7 @@
 //! Any `map` over the files followed by [`Ranks::merge`] gives the same answer: threads, processes,
 //! a cluster, or parts that were written to files. No crate here reads a file.
 
+mod alignment;
 mod answer;
 mod arrivals;
 mod clocks;
@@ -26,10 +27,12 @@ mod ranks;
 mod roster;
 mod rows;
 mod slow_steps;
+mod step_grid;
 mod stragglers;
 mod summary;
 mod usage;
 
+pub use alignment::Alignment;
 pub use answer::{JobAnswer, JobClocks, JobStep, JobSteps, RankAdvice, RankClock};
 pub use collectives::{Collective, CollectiveKind};
 pub use communication::{CollectiveRow, Communication, StepSkew, WorstCollective};
@@ -46,6 +49,7 @@ pub use ranks::Ranks;
 pub use roster::Roster;
 pub use rows::{Row, RowKind};
 pub use slow_steps::{Blame, SlowJobStep};
+pub use step_grid::{GridCell, GridStep, StepGrid};
 pub use stragglers::{SlowHost, Straggler, Stragglers};
 pub use summary::{Fault, MemoryPeaks, RankFinding, RankStep, RankSummary, Source, Sureness};
 pub use usage::{DeviceTimes, JobDevices, JobKernel, RankDevice, RankMemory};

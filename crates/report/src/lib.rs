@@ -68,8 +68,8 @@ pub use memory::{
 };
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use page::{
-    Compared, PAGE_HEAD_BYTES, ReportOptions, is_page, overview_frame, write_report,
-    write_report_file,
+    Compared, PAGE_HEAD_BYTES, ReportOptions, is_page, overview_frame, write_ranks_page,
+    write_ranks_page_file, write_report, write_report_file,
 };
 pub use ranks::{RanksLayout, ranks_text};
 pub use run::{RunOptions, imports_text, run_facts, run_hints};

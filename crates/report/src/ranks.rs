@@ -1,21 +1,21 @@
 //! The answers about a distributed job as text.
 
+mod notes;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod verdict;
 
 use mindprof_formats::counted;
-use mindprof_model::Nanos;
 use mindprof_ranks::{Cause, JobAnswer, JobFinding, RankLabel};
 
+pub(crate) use self::notes::{clock_notes, difference_notes, roster_notes};
 use self::tables::{
     push_collectives, push_devices, push_kernels, push_slow_ranks, push_slow_steps,
 };
-use self::verdict::verdict;
+pub(crate) use self::verdict::verdict;
 use crate::grid::{push_line, push_wrapped};
 use crate::number::memory_text;
-use crate::steps::short_time;
 use crate::visible::visible;
 
 /// The layout of the answers about a job.
@@ -60,7 +60,7 @@ pub fn ranks_text(answer: &JobAnswer, layout: RanksLayout) -> String {
 }
 
 /// Returns some ranks in words: `rank 3`, `ranks 3, 5 and 7`, `12 ranks (3, 5, 7, 8 …)`.
-fn ranks_words(ranks: &[RankLabel]) -> String {
+pub(crate) fn ranks_words(ranks: &[RankLabel]) -> String {
     if let [only] = ranks {
         return visible(&only.text()).into_owned();
     }
@@ -81,7 +81,7 @@ fn ranks_words(ranks: &[RankLabel]) -> String {
 }
 
 /// Returns a cause in words that follow "mostly".
-const fn cause_words(cause: Cause) -> &'static str {
+pub(crate) const fn cause_words(cause: Cause) -> &'static str {
     match cause {
         Cause::Computing => "computing",
         Cause::Data => "loading data",
@@ -90,63 +90,15 @@ const fn cause_words(cause: Cause) -> &'static str {
     }
 }
 
-fn share_words(share: f64) -> String {
+pub(crate) fn share_words(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
 /// Reports the faults of the set of ranks.
 fn push_roster(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
-    let roster = &answer.roster;
-    let mut notes = Vec::new();
-    if roster.missing_count > 0 {
-        let (count, size) = (roster.missing_count, roster.world_size.unwrap_or(0));
-        notes.push(format!(
-            "{count} of {size} ranks are missing: {}",
-            roster.missing
-        ));
-    }
-    let lists = [
-        (&roster.repeated, "repeat a rank and are left out"),
-        (&roster.foreign, "are of another job and are left out"),
-        (&roster.unnumbered, "do not tell their rank"),
-    ];
-    for (files, what) in lists {
-        if !files.is_empty() {
-            let names = files.iter().take(NAMED).map(|label| visible(&label.file));
-            let names = names.collect::<Vec<_>>().join(", ");
-            let more = if files.len() > NAMED { " …" } else { "" };
-            let count = counted(files.len() as u64, "file");
-            let what = if files.len() == 1 {
-                singular(what)
-            } else {
-                what.into()
-            };
-            notes.push(format!("{count} {what}: {names}{more}"));
-        }
-    }
-    if !roster.incomplete.is_empty() {
-        let ranks = ranks_words(&roster.incomplete);
-        notes.push(format!(
-            "incomplete recordings: {ranks}. Missing work looks like fast work"
-        ));
-    }
-    if roster.named_by_file > 0 {
-        let count = roster.named_by_file;
-        notes.push(format!(
-            "{count} ranks are known from the names of files only"
-        ));
-    }
-    for note in notes {
+    for note in roster_notes(answer) {
         push_wrapped(text, &format!("note: {note}"), layout.width);
     }
-}
-
-/// Returns words about several files as words about one.
-fn singular(what: &str) -> String {
-    let what = what
-        .replace("repeat ", "repeats ")
-        .replace("do not", "does not");
-    what.replace("are ", "is ").replace("their", "its")
 }
 
 fn push_findings(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
@@ -201,44 +153,11 @@ fn push_finding(text: &mut String, finding: &JobFinding, layout: RanksLayout) {
 }
 
 fn push_clocks(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
-    let clocks = &answer.clocks;
-    if clocks.ranks.len() > 1 {
-        let offsets = || clocks.ranks.iter().map(|clock| clock.offset_ns);
-        let (least, most) = (offsets().min().unwrap_or(0), offsets().max().unwrap_or(0));
-        let signed = |offset: i64| {
-            let sign = if offset < 0 { "-" } else { "+" };
-            format!("{sign}{}", short_time(Nanos(offset.unsigned_abs())))
-        };
-        let line = format!(
-            "Clocks: {} aligned on collectives, offsets {} to {}, error {}",
-            counted(clocks.ranks.len() as u64, "rank"),
-            signed(least),
-            signed(most),
-            short_time(clocks.error)
-        );
-        text.push('\n');
-        push_wrapped(text, &line, layout.width);
-    }
-    if !clocks.doubtful.is_empty() {
-        let line = format!(
-            "Collectives of {} do not end with those of the others: another run?",
-            ranks_words(&clocks.doubtful)
-        );
-        push_wrapped(text, &line, layout.width);
-    }
-    let communication = &answer.communication;
-    if communication.unmatched > 0 {
-        let mut line = format!(
-            "{} could not be matched between ranks",
-            counted(communication.unmatched, "collective")
-        );
-        if communication.without_group > 0 {
-            line = format!(
-                "{line}; {} name no process group",
-                communication.without_group
-            );
+    for (index, note) in clock_notes(answer).iter().enumerate() {
+        if index == 0 && answer.clocks.ranks.len() > 1 {
+            text.push('\n');
         }
-        push_wrapped(text, &line, layout.width);
+        push_wrapped(text, note, layout.width);
     }
 }
 
@@ -262,47 +181,14 @@ fn push_memory(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
 }
 
 fn push_differences(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
-    let differences = &answer.differences;
-    let mut lines = Vec::new();
-    for fact in differences.facts.iter().take(layout.rows) {
-        let values = fact.values.iter().take(NAMED).map(|(value, count, _)| {
-            format!("{} on {}", visible(value), counted(*count as u64, "rank"))
-        });
-        lines.push(format!(
-            "{}: {}",
-            fact.fact,
-            values.collect::<Vec<_>>().join(", ")
-        ));
-    }
-    for (rank, steps) in differences.steps.iter().take(layout.rows) {
-        let steps = counted(*steps as u64, "step");
-        lines.push(format!("{} recorded {steps}", visible(&rank.text())));
-    }
-    for row in differences.rows.iter().take(layout.rows) {
-        let name: String = visible(&row.name).chars().take(40).collect();
-        let line = match row.counts.first() {
-            Some((rank, count)) => {
-                let others = counted(row.count_ranks.saturating_sub(1) as u64, "other rank");
-                let usual = counted(row.usual_count, "time");
-                format!(
-                    "{name}: usually {usual}, {count} on {}, {others}",
-                    visible(&rank.text())
-                )
-            }
-            None => format!(
-                "{name}: other shapes on {}",
-                counted(row.shape_ranks as u64, "rank")
-            ),
-        };
-        lines.push(line.replace(", 0 other ranks", ""));
-    }
+    let lines = difference_notes(answer, layout.rows);
     if !lines.is_empty() {
         push_line(text, "\nDifferences between ranks");
     }
     for line in lines {
         push_wrapped(text, &format!("- {line}"), layout.width);
     }
-    let more = differences.row_count.saturating_sub(layout.rows);
+    let more = answer.differences.row_count.saturating_sub(layout.rows);
     if more > 0 {
         let line = format!(
             "- {} more; --json lists them",

@@ -22,6 +22,7 @@ from mindprof._profiler.stats import _ProfilerStats
 from mindprof._results.event_list import EventList
 from mindprof._results.function_event import FunctionEvent
 from mindprof._results.memory_timeline import MemoryProfileTimeline
+from mindprof._results.rank_summary import RankSummary
 from mindprof._results.shared_results import SharedResults
 from mindprof._settings.activity import (
     ActivityConfigs,
@@ -324,6 +325,25 @@ class _KinetoProfile(SharedResults):
             graph_lanes=graph_lanes,
             default_stream=default_stream,
         )
+
+    def rank_summary(self) -> RankSummary:
+        """Sums up the last recording as one rank of a job, without a file.
+
+        A worker of Ray or another launcher can return it, since it is small and pickles;
+        `mindprof.ranks.merge` joins those of all ranks. The rank is that of torch's process group
+        or of the launcher's variable `RANK`.
+
+        Raises:
+            AssertionError: The profiler was never started.
+            AttributeError: The profiler is recording.
+            ProfilerError: Nothing was recorded.
+        """
+        self._initialized("summing up a rank")
+        recording = self._finished_recording("summing up a rank")
+        facts = {"host_name": trace_metadata.host_name(), **self._trace_metadata}
+        name = f"process {os.getpid()}"
+        data = _core.summarize_profile(recording, name, trace_metadata.pairs(facts))
+        return RankSummary(data)
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Writes the memory in use over time, by category.

@@ -7,7 +7,8 @@ use mindprof_formats::{RankFiles, counted, summarize_files};
 use mindprof_ranks::{JobAnswer, Ranks};
 use mindprof_report::{RanksLayout, ranks_text};
 
-use crate::failure::{Outcome, advised};
+use super::rank_outputs::RankOutputs;
+use crate::failure::{Outcome, advised, misused};
 use crate::output::{print, print_line, tell};
 use crate::progress::{Busy, FilesProgress};
 use crate::terminal::terminal_width;
@@ -16,6 +17,8 @@ const EXAMPLE: &str = "\
 Example:
   mindprof ranks traces/
   mindprof ranks traces/*.json.gz --json
+  mindprof ranks traces/ --html job.html
+  mindprof ranks traces/ --trace job.pftrace --ranks 0,5
 
 Each file is the trace of one rank, or a summary that `mindprof summarize`
 wrote. A file that cannot be read is named on stderr, and the rest is answered.
@@ -38,6 +41,14 @@ pub(crate) struct RanksArgs {
     /// Read so many files at the same time [default: the number of processors]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
+
+    /// Read the files on the threads of this process, or with mindprof's Python package on
+    /// processes, or on the workers of a Ray or Dask cluster.
+    #[arg(long, value_name = "ENGINE", default_value = "threads", value_parser = ["threads", "processes", "ray", "dask"])]
+    on: String,
+
+    #[command(flatten)]
+    files: RankOutputs,
 
     #[command(flatten)]
     shown: Shown,
@@ -86,10 +97,23 @@ impl Shown {
 
 /// Prints the answers about the ranks of a job.
 pub(crate) fn run(args: &RanksArgs) -> anyhow::Result<Outcome> {
+    if args.on != "threads" {
+        let message = format!("this program cannot read files on {}", args.on);
+        let hint = "use the program of the Python package: pip install mindprof";
+        return Err(misused(message, hint));
+    }
+    args.files.check()?;
     let paths = listed(&args.paths)?;
     let results = {
         let progress = FilesProgress::new(paths.len());
         summarize_files(&paths, args.threads, &|done| progress.report(done))
+    };
+    let read: Vec<Option<Ranks>> = match args.files.needs_traces() {
+        true => results
+            .iter()
+            .map(|one| one.as_ref().ok().cloned())
+            .collect(),
+        false => Vec::new(),
     };
     let (ranks, failed) = merged(results);
     if ranks.summaries().is_empty() {
@@ -102,6 +126,9 @@ pub(crate) fn run(args: &RanksArgs) -> anyhow::Result<Outcome> {
             "pass the traces of the ranks, or a folder with them",
         ));
     }
+    let files = paths.iter().zip(&read);
+    let files = files.filter_map(|(path, ranks)| Some((path.as_path(), ranks.as_ref()?)));
+    args.files.write(&files.collect::<Vec<_>>(), &ranks)?;
     args.shown.print(&ranks)?;
     Ok(if failed == 0 {
         Outcome::Fine

@@ -200,3 +200,61 @@ fn one_real_trace_fits_eighty_columns() {
         "{text}"
     );
 }
+
+#[test]
+fn the_page_and_the_trace_have_the_chosen_ranks() {
+    let (folder, paths) = job();
+    let (page, trace) = (
+        folder.path().join("job.html"),
+        folder.path().join("job.json"),
+    );
+    let options = [
+        "--html",
+        page.to_str().unwrap(),
+        "--trace",
+        trace.to_str().unwrap(),
+        "--ranks",
+        "3,41-42",
+    ];
+    let done = run(arguments("ranks", &paths, &options));
+    assert_eq!(done.code, Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("job.html ("), "{}", done.stderr);
+    assert!(done.stderr.contains("3 ranks, "), "{}", done.stderr);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("rank 41 is slow"), "{html}");
+    // Of 96 ranks, two share a row.
+    assert_eq!(
+        html.matches("<rect class=\"heat-").count(),
+        48 * STEPS as usize
+    );
+    let text = fs::read_to_string(&trace).unwrap();
+    for rank in [3, 41, 42] {
+        assert!(text.contains(&format!("\"rank {rank}: ")), "{rank}");
+    }
+    assert!(!text.contains("\"rank 4: "));
+}
+
+#[test]
+fn options_that_do_not_fit_are_usage_errors() {
+    let (folder, paths) = job();
+    let out = folder.path().join("job.csv");
+    let out = out.to_str().unwrap();
+    for (options, message) in [
+        (vec!["--ranks", "1"], "--ranks chooses what"),
+        (vec!["--trace", out], "not the name of a trace"),
+        (vec!["--trace", "a.json", "--ranks", "5-1"], "no rank"),
+        (vec!["--on", "ray"], "cannot read files on ray"),
+    ] {
+        let done = run(arguments("ranks", &paths, &options));
+        assert_eq!(done.code, Some(2), "{}", done.stderr);
+        assert!(done.stderr.contains(message), "{}", done.stderr);
+    }
+    let missing = run(arguments(
+        "ranks",
+        &paths[..3],
+        &["--parquet", out, "--ranks", "9"],
+    ));
+    assert_ne!(missing.code, Some(0));
+    let message = "there is no trace of rank 9";
+    assert!(missing.stderr.contains(message), "{}", missing.stderr);
+}

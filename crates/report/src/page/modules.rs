@@ -58,11 +58,25 @@ pub(crate) const MEMORY: &[Module] = &modules![
     "memory_main.js",
 ];
 
+/// The modules of the page about all ranks of a job.
+pub(super) const RANKS: &[Module] = &modules![
+    "numbers.js",
+    "names.js",
+    "elements.js",
+    "address.js",
+    "sorting.js",
+    "csv.js",
+    "tables.js",
+    "keyboard.js",
+    "ranks_main.js",
+];
+
 /// The style of all pages.
 pub(super) const STYLE: &str = concat!(
     include_str!("../../page/colours.css"),
     include_str!("../../page/page.css"),
     include_str!("../../page/memory.css"),
+    include_str!("../../page/ranks.css"),
     include_str!("../../page/print.css"),
 );
 
@@ -126,7 +140,7 @@ mod tests {
 
     #[test]
     fn every_import_names_an_export_of_an_earlier_module() {
-        for modules in [REPORT, MEMORY] {
+        for modules in [REPORT, MEMORY, RANKS] {
             let mut exports: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
             for (name, text) in modules {
                 for (import, file) in imported(text) {
@@ -145,7 +159,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_in_the_joined_script() {
-        for modules in [REPORT, MEMORY] {
+        for modules in [REPORT, MEMORY, RANKS] {
             let mut seen = BTreeMap::new();
             for (file, text) in modules {
                 for (name, _) in declared(text) {
@@ -158,7 +172,7 @@ mod tests {
 
     #[test]
     fn every_module_is_checked_by_a_type_checker() {
-        for (name, text) in REPORT.iter().chain(MEMORY) {
+        for (name, text) in REPORT.iter().chain(MEMORY).chain(RANKS) {
             assert!(text.starts_with("// @ts-check\n"), "{name}");
             assert!(!text.contains("innerHTML"), "{name} writes markup");
         }

@@ -1,3 +1,4 @@
+use super::notes::singular;
 use super::*;
 
 fn label(rank: u32) -> RankLabel {

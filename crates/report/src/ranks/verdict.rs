@@ -8,7 +8,7 @@ use crate::steps::short_time;
 use crate::visible::visible;
 
 /// Returns the verdict about a job as one sentence.
-pub(super) fn verdict(answer: &JobAnswer) -> String {
+pub(crate) fn verdict(answer: &JobAnswer) -> String {
     let roster = &answer.roster;
     let left_out = roster.repeated.len() + roster.foreign.len();
     let ranks = roster.files.saturating_sub(left_out);

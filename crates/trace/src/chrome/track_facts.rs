@@ -1,7 +1,7 @@
 //! Names and sort positions of processes and threads: those that a writer derives by itself, and
 //! those that are kept because a trace stated something else.
 
-use mindprof_model::{DeviceKind, PassthroughKind, Profile, StringTable, Thread};
+use mindprof_model::{DeviceKind, PassthroughKind, Profile, StringTable, Thread, ThreadId};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,9 @@ pub(crate) struct TrackFacts {
     pub(super) thread_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thread_sort_index: Option<i64>,
+    /// The rank of the process, if the profile has several.
+    #[serde(skip)]
+    pub(crate) rank: Option<u32>,
 }
 
 impl TrackFacts {
@@ -62,7 +65,17 @@ impl TrackFacts {
             process_sort_index: self.process_sort_index.or(found.process_sort_index),
             thread_name: self.thread_name.or(found.thread_name),
             thread_sort_index: self.thread_sort_index.or(found.thread_sort_index),
+            rank: self.rank.or(found.rank),
         }
+    }
+
+    /// Puts the rank in front of the names of the process.
+    fn with_rank(mut self, rank: u32) -> Self {
+        let named = |name: Option<String>| Some(format!("rank {rank}: {}", name?));
+        self.process_name = named(self.process_name);
+        self.process_labels = named(self.process_labels);
+        self.rank = Some(rank);
+        self
     }
 
     /// Parses facts kept as text. Invalid text yields no facts.
@@ -86,7 +99,16 @@ pub(crate) fn facts_of(profile: &Profile) -> Vec<TrackFacts> {
         let found = found.of(index, said.tid.as_deref());
         said.or(found)
     };
-    (0..threads.len()).map(of_thread).collect()
+    let ranks: Vec<Option<u32>> = (0..threads.len())
+        .map(|index| profile.rank(ThreadId::from_index(index)))
+        .collect();
+    let is_job = ranks.windows(2).any(|pair| pair[0] != pair[1]);
+    let facts = (0..threads.len()).map(of_thread).zip(ranks);
+    let facts = facts.map(|(facts, rank)| match rank.filter(|_| is_job) {
+        Some(rank) => facts.with_rank(rank),
+        None => facts,
+    });
+    facts.collect()
 }
 
 /// Derives the facts about tracks.

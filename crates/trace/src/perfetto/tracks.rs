@@ -67,7 +67,9 @@ fn describe_process(process: (u64, DeviceKind), facts: &TrackFacts, descriptor: 
             described.text(track::PROCESS_NAME, name.unwrap_or_default());
         });
     } else {
-        descriptor.text(track::NAME, &format!("GPU {}", process.0));
+        let rank = facts.rank.map(|rank| format!("rank {rank}: "));
+        let rank = rank.unwrap_or_default();
+        descriptor.text(track::NAME, &format!("{rank}GPU {}", process.0));
     }
 }
 
