@@ -60,10 +60,10 @@ def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
     return json.dumps(info)
 
 
-def rank_among_several(environment: Mapping[str, str] = os.environ) -> int | None:
-    """Returns the launcher's rank of this process, or `None` if it is the only one."""
+def several_ranks(environment: Mapping[str, str] = os.environ) -> tuple[int, int] | None:
+    """Returns the launcher's rank of this process and the number of ranks, if there are several."""
     rank, world_size, _ = _launched(environment)
-    return None if rank is None or world_size is None or world_size < 2 else rank
+    return None if rank is None or world_size is None or world_size < 2 else (rank, world_size)
 
 
 def _launched(environment: Mapping[str, str]) -> tuple[int | None, int | None, int | None]:

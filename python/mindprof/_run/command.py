@@ -26,13 +26,14 @@ from typing import Any, TextIO
 
 from mindprof import _core
 from mindprof._install.install import install, uninstall
-from mindprof._profiler.metadata import rank_among_several
+from mindprof._profiler.metadata import several_ranks
 from mindprof._profiler.schedule import ProfilerAction, schedule
 from mindprof._run.allocator_history import AllocatorHistory
 from mindprof._run.arguments import Arguments, parse
 from mindprof._run.children import Children
 from mindprof._run.garbage import GarbageTimes
 from mindprof._run.imports import Imports
+from mindprof._run.job_ranks import JobRanks
 from mindprof._run.optimizer_steps import OptimizerSteps
 from mindprof._run.program import Program, ProgramError
 from mindprof._run.results import Results, make_folder
@@ -62,14 +63,20 @@ def run(words: Sequence[str]) -> int:
         return 2
     try:
         # A bad folder should fail now, not after hours of training.
-        folder = make_folder(program.name, arguments.out, rank_among_several()).absolute()
+        several = several_ranks()
+        rank = None if several is None else several[0]
+        folder = make_folder(program.name, arguments.out, rank).absolute()
     except OSError as error:
         place = os.path.abspath(error.filename or os.curdir)
         print(f"error: cannot write to {place}: {error.strerror}", file=sys.stderr)
         return 2
     terminal = _terminal()
+    job = None
+    if several is not None and arguments.out is not None:
+        job = JobRanks(folder.parent, *several)
+        job.begin()
     try:
-        return _Run(arguments, program, Results(arguments, folder, terminal)).go()
+        return _Run(arguments, program, Results(arguments, folder, terminal, rank, job)).go()
     finally:
         with suppress(OSError):
             terminal.close()
@@ -228,6 +235,7 @@ class _Run:
         self.imports.stop()
         self.allocator.tell()
         if self.results.windows:
+            self.results.tell_job(waits=self.results.is_program_done)
             return
         with suppress(OSError):
             # Fails unless the folder is empty.

@@ -30,6 +30,7 @@ from mindprof._run.bounds import (
 from mindprof._run.children import Children
 from mindprof._run.compilations import compilations
 from mindprof._run.garbage import GarbageTimes
+from mindprof._run.job_ranks import JobRanks
 from mindprof._run.marks import Marks
 from mindprof._run.run_profile import RunProfile
 from mindprof._run.sources import read_sources
@@ -58,8 +59,18 @@ _WIDTH = 80
 class Results:
     """Writes the results of each window of a run."""
 
-    def __init__(self, arguments: Arguments, folder: Path, terminal: TextIO) -> None:
+    def __init__(
+        self,
+        arguments: Arguments,
+        folder: Path,
+        terminal: TextIO,
+        rank: int | None = None,
+        job: JobRanks | None = None,
+    ) -> None:
         self.arguments = arguments
+        #: The rank of this process among several, and the ranks that share the folder.
+        self.rank = rank
+        self.job = job
         self.folder = folder
         #: The folder that the user started the program in, which the program may leave.
         self.started_in = Path.cwd()
@@ -111,6 +122,10 @@ class Results:
         self._shorten(prof, trace, written)
         if trace in written:
             self._add_report(trace, written)
+        if trace in written and self.job is not None:
+            self.stage = "summing up this rank"
+            with suppress(OSError, _core.ProfilerError):
+                self.job.leave(trace)
         if self.arguments.memory:
             self._write(self._path("memory{}.html"), self._timeline_writer(prof), written)
         written.sort(key=lambda path: path != trace)
@@ -141,6 +156,21 @@ class Results:
         self._show(text.rstrip("\n"))
         if self.arguments.limit:
             self._show(self._table(report, self.arguments.limit, self._width()))
+
+    def tell_job(self, *, waits: bool) -> None:
+        """Prints the answers about all ranks, on rank 0.
+
+        Args:
+            waits: Whether to wait for ranks that have not ended yet.
+        """
+        if self.rank != 0 or self.arguments.quiet:
+            return
+        if self.job is None:
+            self.say("name a folder with --out to see all ranks together")
+            return
+        self.stage = "waiting for the other ranks"
+        with suppress(OSError, _core.ProfilerError):
+            self.job.tell(self.say, self._show, waits=waits)
 
     def _path(self, name: str) -> Path:
         """Returns the path of a file of the current window."""
@@ -202,8 +232,13 @@ class Results:
 
     def _show(self, text: str) -> None:
         # A closed terminal or a full disk is no reason to fail.
+        if self.rank is not None:
+            # Ranks share a terminal. Each text is one write, so that their lines do not mix.
+            lines = (f"[rank {self.rank}] {line}".rstrip() for line in text.split("\n"))
+            text = "\n".join(lines)
         with suppress(OSError):
-            print(text, file=self.terminal, flush=True)
+            self.terminal.write(f"{text}\n")
+            self.terminal.flush()
 
     def _files(
         self, prof: RunProfile, report: _core.RunReport, screen: _core.RunScreen
