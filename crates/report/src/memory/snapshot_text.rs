@@ -484,6 +484,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn free_memory_that_cannot_be_used_is_named_with_its_place() {
+        let free = FreeElsewhere {
+            private_pool_bytes: 2 << 30,
+            other_stream_bytes: 1 << 20,
+            ..FreeElsewhere::default()
+        };
+        assert_eq!(
+            elsewhere_hint(&free),
+            "2.00 GB lay free in private pools and 1.00 MB lay free on other streams, where the \
+             request cannot use it: let CUDA graphs share a pool, or delete those that are not \
+             used any more"
+        );
+    }
+
+    #[test]
     fn long_paths_keep_their_ends() {
         assert_eq!(tail("/a/b/train.py(1): step", 12), "...(1): step");
         assert_eq!(tail("short", 12), "short");
