@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import mindprof
-import mindtorch_v2 as torch
 import pytest
 from mindprof import ProfilerActivity, profile, record_function
 from mindprof._profiler import autograd_profile as autograd_profiler
+
+from tests.workloads import torch
 
 
 def steps(number: int) -> None:
@@ -122,6 +123,7 @@ def test_only_recordings_with_the_same_limit_are_compared() -> None:
     assert "holds only some" not in mindprof.diff(mm, again).verdict("99%").reason
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning")
 def test_every_cycle_is_limited() -> None:
     found = []
     with profile(

@@ -164,6 +164,7 @@ fn row<'py>(object: &Bound<'py, PyAny>, with_percentiles: bool) -> PyResult<Row<
             let [p50, p90, p99, max] = times.map(nanos);
             mindprof_analyze::Percentiles { p50, p90, p99, max }
         }),
+        margin: None,
     })
 }
 

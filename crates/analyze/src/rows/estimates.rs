@@ -34,12 +34,10 @@ type Contribution = [f64; 3];
 /// The facts about a profile whose rows are estimates.
 pub(super) struct Estimates {
     share: f64,
-    /// The outermost operator around each operator.
-    outermost: FxHashMap<EventId, EventId>,
     /// The rows of ranges and other events that are no operators.
     rows_around: FxHashMap<EventId, usize>,
     contributions: FxHashMap<(EventId, usize), Contribution>,
-    /// The time of drawn operators directly inside the events of each row.
+    /// The time of drawn operators directly inside the events of each of these rows.
     inside: FxHashMap<usize, Nanos>,
 }
 
@@ -49,7 +47,6 @@ impl Estimates {
         let limit = OperatorLimit::read(analysis.profile().metadata())?;
         Some(Self {
             share: limit.share?,
-            outermost: FxHashMap::default(),
             rows_around: FxHashMap::default(),
             contributions: FxHashMap::default(),
             inside: FxHashMap::default(),
@@ -70,22 +67,18 @@ impl Estimates {
             self.rows_around.insert(id, row);
             return;
         }
-        let parent = analysis.tree().parent(id);
-        let around = parent.and_then(|parent| self.outermost.get(&parent).copied());
-        let outermost = around.unwrap_or(id);
-        self.outermost.insert(id, outermost);
+        let tree = outermost_operator(analysis, id);
         let grown = [
             (after.count - before.count) as f64,
             (after.cpu_total.0 - before.cpu_total.0) as f64,
             (after.self_cpu_total.0 - before.self_cpu_total.0) as f64,
         ];
-        self.contribute(outermost, row, grown);
-        if around.is_none()
-            && let Some(&row) = parent.and_then(|parent| self.rows_around.get(&parent))
-        {
+        self.contribute(tree, row, grown);
+        let parent = analysis.tree().parent(id);
+        if let Some(&row) = parent.and_then(|parent| self.rows_around.get(&parent)) {
             let inside = self.inside.entry(row).or_default();
             *inside = *inside + event.duration;
-            self.contribute(id, row, [0.0, 0.0, event.duration.0 as f64]);
+            self.contribute(tree, row, [0.0, 0.0, event.duration.0 as f64]);
         }
     }
 
@@ -124,6 +117,19 @@ impl Estimates {
             });
         }
     }
+}
+
+/// Returns the outermost operator around an operator, which may be itself.
+fn outermost_operator(analysis: &Analysis, id: EventId) -> EventId {
+    let mut outermost = id;
+    let mut around = analysis.tree().parent(id);
+    while let Some(ancestor) = around {
+        if analysis.profile().event(ancestor).category == Category::Operator {
+            outermost = ancestor;
+        }
+        around = analysis.tree().parent(ancestor);
+    }
+    outermost
 }
 
 #[cfg(test)]
