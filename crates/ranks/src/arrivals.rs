@@ -40,8 +40,9 @@ pub(crate) struct Arrival {
     pub(crate) hidden: Nanos,
 }
 
-/// Puts all collectives on the common clock, in linear time. Those with fewer than two ranks that
-/// have a clock are left out.
+/// Puts all collectives on the common clock, in linear time. Those of fewer than two ranks are left
+/// out, and those with a rank whose clock is not known: it may be the one that the others wait for,
+/// and their wait would be taken for transfer.
 pub(crate) fn arrivals(
     summaries: &[&RankSummary],
     matches: &Matches<'_>,
@@ -54,15 +55,12 @@ pub(crate) fn arrivals(
 }
 
 fn arrival(summaries: &[&RankSummary], found: &Match<'_>, clocks: &Clocks) -> Option<Arrival> {
-    let members: Vec<_> = found
-        .members
-        .iter()
-        .filter_map(|&(rank, collective)| {
-            let start = clocks.at(summaries, rank, collective.start)?;
-            let end = clocks.at(summaries, rank, collective.end)?;
-            Some((start, end, rank, collective))
-        })
-        .collect();
+    let members = found.members.iter().map(|&(rank, collective)| {
+        let start = clocks.at(summaries, rank, collective.start)?;
+        let end = clocks.at(summaries, rank, collective.end)?;
+        Some((start, end, rank, collective))
+    });
+    let members: Vec<_> = members.collect::<Option<_>>()?;
     if members.len() < 2 {
         return None;
     }

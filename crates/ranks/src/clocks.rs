@@ -16,6 +16,9 @@ use crate::summary::RankSummary;
 /// The fewest collectives that an offset rests on.
 const FEWEST: usize = 3;
 
+/// From fewer collectives, the median says so little that the error is the largest deviation.
+const ENOUGH: usize = 6;
+
 /// The ends of one collective are less than this apart, or less than this part of a step.
 const TRUSTED_ERROR: Nanos = Nanos(1_000_000);
 const TRUSTED_PART: u64 = 20;
@@ -108,7 +111,7 @@ impl Clocks {
             let rank = of_rank[0].0;
             self.ranks[rank] = Some(Clock {
                 offset_ns: from.offset_ns.saturating_add(offset),
-                error: from.error.saturating_add(Nanos(deviation(&list, offset))),
+                error: from.error.saturating_add(error(&list, offset)),
                 collectives: list.len() as u64,
             });
             new.push(rank);
@@ -142,6 +145,16 @@ impl Clocks {
         let unix = i128::from(summaries[rank].reference_unix_ns) + i128::from(moment.0);
         Some(unix + i128::from(clock.offset_ns))
     }
+}
+
+/// Returns the error of an offset: the median deviation of the differences from it, or of few
+/// differences the largest.
+fn error(differences: &[i64], offset: i64) -> Nanos {
+    if differences.len() >= ENOUGH {
+        return Nanos(deviation(differences, offset));
+    }
+    let deviations = differences.iter().map(|other| other.abs_diff(offset));
+    Nanos(deviations.max().unwrap_or(0))
 }
 
 fn unix_end(summaries: &[&RankSummary], (rank, collective): (usize, &Collective)) -> u64 {
@@ -188,5 +201,16 @@ impl<'a, 'b> Groups<'a, 'b> {
             matches: by_group,
             of_rank,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_few_differences_is_the_largest() {
+        assert_eq!(error(&[-900, -10, 10, 20], 0), Nanos(900));
+        assert_eq!(error(&[-900, -10, -10, 10, 10, 20], 0), Nanos(10));
     }
 }

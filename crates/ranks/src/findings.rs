@@ -127,6 +127,10 @@ pub(crate) struct Evidence {
     pub(crate) confidence: Option<Confidence>,
 }
 
+/// The reason why waits and transfers cannot be told apart.
+const NO_CLOCKS: &str =
+    "the clock of a rank in each group is not known, so waits cannot be told from transfers";
+
 /// The reason for which rules about transfers cannot tell.
 pub(crate) const NO_COLLECTIVES: &str =
     "no collective was recognized on two ranks: record the device and call `prof.step()`";
@@ -150,7 +154,9 @@ impl Facts<'_> {
             })
         };
         let arrivals: Vec<&Arrival> = self.arrivals.iter().filter(is_counted).collect();
-        if arrivals.is_empty() {
+        if arrivals.is_empty() && !self.matches.list.is_empty() && self.arrivals.is_empty() {
+            Err(NO_CLOCKS)
+        } else if arrivals.is_empty() {
             Err(NO_COLLECTIVES)
         } else {
             Ok(arrivals)

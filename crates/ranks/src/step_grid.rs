@@ -10,7 +10,7 @@ use crate::summary::RankSummary;
 
 /// The ranks and steps of a job, with a cell for each rank in each step.
 ///
-/// [`crate::JobAnswer`] tells what stands out; the grid has all of it, and grows with the number of
+/// [`crate::JobAnswer`] reports the ranks and steps that stand out; the grid has all of them, and grows with the number of
 /// ranks times that of steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepGrid {

@@ -76,29 +76,29 @@ fn card(finding: &JobFinding) -> String {
     html
 }
 
-/// Returns whom a finding concerns and what its price is worth.
+/// Returns the ranks that a finding concerns, and how sure its price is.
 fn lines(finding: &JobFinding) -> Vec<String> {
-    let mut whom = Vec::new();
+    let mut concerned = Vec::new();
     if !finding.ranks.is_empty() {
-        whom.push(sentence(&ranks_words(&finding.ranks)));
+        concerned.push(sentence(&ranks_words(&finding.ranks)));
     }
-    whom.extend(
+    concerned.extend(
         finding
             .group
             .iter()
             .map(|group| format!("group of ranks {group}")),
     );
     if !finding.hosts.is_empty() {
-        whom.push(format!("machines {}", finding.hosts.join(", ")));
+        concerned.push(format!("machines {}", finding.hosts.join(", ")));
     }
-    whom.extend(
+    concerned.extend(
         finding
             .cause
             .map(|cause| format!("mostly because of {}", cause_words(cause))),
     );
     let mut lines = Vec::new();
-    if !whom.is_empty() {
-        lines.push(whom.join(", "));
+    if !concerned.is_empty() {
+        lines.push(concerned.join(", "));
     }
     if finding.share > 0.0 {
         let sureness = match finding.confidence {
