@@ -73,6 +73,9 @@ impl RankTrace {
 ///
 /// # Errors
 /// If a file cannot be read, or is a summary. The error names the file.
+///
+/// # Panics
+/// Never: the parts of readers are whole.
 pub fn merge_rank_traces(traces: &[RankTrace]) -> Result<Profile> {
     let parts = traces.iter().map(RankTrace::read);
     let parts: Vec<Part> = parts.collect::<Result<_>>()?;

@@ -101,7 +101,7 @@ impl RankOutputs {
 }
 
 /// Returns the ranks of a list such as `0,5` or `0-7`.
-fn ranks_of(list: &str) -> anyhow::Result<Vec<u32>> {
+fn ranks_of(text: &str) -> anyhow::Result<Vec<u32>> {
     let range = |part: &str| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
         let (first, last) = (first.trim().parse::<u32>(), last.trim().parse::<u32>());
@@ -111,9 +111,9 @@ fn ranks_of(list: &str) -> anyhow::Result<Vec<u32>> {
             .filter(|(first, last)| first <= last)
     };
     let mut ranks = Vec::new();
-    for part in list.split(',') {
+    for part in text.split(',') {
         let Some((first, last)) = range(part) else {
-            let message = format!("--ranks {list}: `{part}` is no rank and no range of ranks");
+            let message = format!("--ranks {text}: `{part}` is no rank and no range of ranks");
             return Err(misused(message, "write a list such as 0,5 or 0-7"));
         };
         ranks.extend(first..=last);
@@ -123,14 +123,12 @@ fn ranks_of(list: &str) -> anyhow::Result<Vec<u32>> {
 
 /// Returns the format of a trace by the name of its file.
 fn trace_format(path: &Path) -> anyhow::Result<Format> {
-    match Format::of(path) {
-        Some(format @ (Format::Chrome | Format::Perfetto)) => Ok(format),
-        Some(_) | None => {
-            let message = format!("{}: not the name of a trace", path.display());
-            let hint = "name it .pftrace for Perfetto, or .json or .json.gz for a Chrome trace";
-            Err(misused(message, hint))
-        }
+    if let Some(format @ (Format::Chrome | Format::Perfetto)) = Format::of(path) {
+        return Ok(format);
     }
+    let message = format!("{}: not the name of a trace", path.display());
+    let hint = "name it .pftrace for Perfetto, or .json or .json.gz for a Chrome trace";
+    Err(misused(message, hint))
 }
 
 fn write_page(out: &Output, job: &Ranks) -> anyhow::Result<()> {

@@ -108,12 +108,11 @@ pub(crate) fn run(args: &RanksArgs) -> anyhow::Result<Outcome> {
         let progress = FilesProgress::new(paths.len());
         summarize_files(&paths, args.threads, &|done| progress.report(done))
     };
-    let read: Vec<Option<Ranks>> = match args.files.needs_traces() {
-        true => results
-            .iter()
-            .map(|one| one.as_ref().ok().cloned())
-            .collect(),
-        false => Vec::new(),
+    let read: Vec<Option<Ranks>> = if args.files.needs_traces() {
+        let read = results.iter().map(|result| result.as_ref().ok().cloned());
+        read.collect()
+    } else {
+        Vec::new()
     };
     let (ranks, failed) = merged(results);
     if ranks.summaries().is_empty() {
