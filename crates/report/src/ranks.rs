@@ -107,7 +107,10 @@ fn push_roster(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
     }
     let lists = [
         (&roster.repeated, "repeat a rank and are left out"),
-        (&roster.foreign, "are of another job and are left out"),
+        (
+            &roster.foreign,
+            "are of another job or run and are left out",
+        ),
         (&roster.unnumbered, "do not tell their rank"),
     ];
     for (files, what) in lists {
@@ -221,7 +224,7 @@ fn push_clocks(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
     }
     if !clocks.doubtful.is_empty() {
         let line = format!(
-            "Collectives of {} do not end with those of the others: another run?",
+            "Collectives of {} do not end with those of the others: another run, or a clock that jumped?",
             ranks_words(&clocks.doubtful)
         );
         push_wrapped(text, &line, layout.width);
@@ -234,10 +237,16 @@ fn push_clocks(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
         );
         if communication.without_group > 0 {
             line = format!(
-                "{line}; {} name no process group",
+                "{line}; {} name no process group of known ranks",
                 communication.without_group
             );
         }
+        push_wrapped(text, &line, layout.width);
+    }
+    if communication.incomplete > 0 {
+        let count = counted(communication.incomplete, "collective");
+        let line =
+            format!("{count} left out: ranks of their groups have no trace or no common clock");
         push_wrapped(text, &line, layout.width);
     }
 }

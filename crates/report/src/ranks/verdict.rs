@@ -59,8 +59,12 @@ fn without_findings(answer: &JobAnswer) -> String {
         let excess = short_time(step.excess);
         return format!("step {} took {excess} longer, {who}", step.number);
     }
-    if let Some(unknown) = answer.stragglers.unknown {
-        return format!("ranks cannot be compared, because {unknown}");
+    let mut unknown = answer.findings.unknown.iter();
+    if let Some(unknown) = unknown.find(|unknown| unknown.rule == "slow-rank") {
+        return format!(
+            "it cannot be told which rank is slow, because {}",
+            unknown.missing
+        );
     }
     "no rank is slower than the others".into()
 }
