@@ -144,14 +144,14 @@ impl Stragglers {
             }
         }
         ranks.sort_by_key(|straggler| std::cmp::Reverse(straggler.excess));
-        let is_complete = is_whole && compared == summaries.len();
+        let is_compared = compared == summaries.len();
         let unknown = if !ranks.is_empty() {
             None
         } else if is_unwitnessed {
             Some(UNWITNESSED)
         } else if computes_longer(summaries.len(), times) {
             Some(WAITS_ELSEWHERE)
-        } else if !is_complete && waits(times) {
+        } else if !is_compared || (!is_whole && waits(times)) {
             Some(INCOMPLETE)
         } else {
             None

@@ -1,6 +1,6 @@
 //! Rules about ranks that others wait for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mindprof_answers::Confidence;
 use mindprof_model::Nanos;
@@ -21,6 +21,9 @@ const FEW_STEPS: &str = "fewer than five steps were recorded by two ranks: recor
 
 /// The ranks that come late are named until they explain this share of the waits.
 const MOST_PERCENT: u128 = 80;
+
+const PIPELINE: &str =
+    "stages of a pipeline begin and end at different times, so that some wait in any case";
 
 const NOT_USUALLY: &str =
     "no rank is slow in most steps, and yet ranks wait for each other: see `uneven-work`";
@@ -95,7 +98,12 @@ fn price(facts: &Facts<'_>) -> f64 {
     let excess = slowest.saturating_sub(stragglers.next.0) as f64 / step;
     let arrivals = facts.arrivals.iter();
     let arrivals = arrivals.filter(|arrival| facts.is_compared(arrival.step));
-    if arrivals.clone().next().is_none() {
+    // Waits for a rank without a clock are not measured.
+    let aligned: BTreeSet<usize> = arrivals
+        .clone()
+        .flat_map(|arrival| arrival.ranks.iter().map(|&(rank, _)| rank))
+        .collect();
+    if aligned.len() < facts.summaries.len() {
         return excess.min(longest_wait(facts));
     }
     let waits = arrivals.map(|arrival| arrival.exposed_wait);
@@ -118,6 +126,9 @@ fn longest_wait(facts: &Facts<'_>) -> f64 {
 
 /// Waits that slow ranks and slow steps do not explain.
 fn uneven_work(facts: &Facts<'_>) -> Outcome {
+    if !facts.bubbles.is_empty() {
+        return Outcome::Unknown(PIPELINE);
+    }
     if facts.times.steps.len() < ENOUGH_STEPS && !facts.times.steps.is_empty() {
         return Outcome::Unknown(FEW_STEPS);
     }
@@ -162,8 +173,8 @@ fn uneven_work(facts: &Facts<'_>) -> Outcome {
         is_needed
     });
     let most: Vec<usize> = most.map(|(_, rank)| rank).collect();
-    // If most ranks come late in turn, none of them is to blame.
-    let few = most.len() * 4 <= facts.summaries.len() * 3;
+    // If half of the ranks come late in turn, none of them is to blame.
+    let few = most.len() * 2 < facts.summaries.len();
     let ranks = most.iter().filter(|_| few);
     Outcome::Found(Evidence {
         share,

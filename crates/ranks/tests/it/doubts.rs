@@ -165,6 +165,52 @@ fn waits_that_no_slow_rank_explains_are_priced() {
     assert!(uneven.share > 0.2 && uneven.ranks.is_empty());
 }
 
+// ranks 1..7   |--work--|-wait-|-|   |--work--|-wait-|-|     rank 0 stops before rank 5 begins, so
+// rank 5                             |-----work------|-|     that rank 5 has no clock of rank 0
+#[test]
+fn a_slow_rank_without_a_clock_has_a_price() {
+    let mut summaries = Job::new(8, 18)
+        .with(5, None, Work::Computing, 5_000)
+        .summaries();
+    let mut keep = |rank: usize, from: u64, to: u64| {
+        let summary = &mut summaries[rank];
+        let is_kept = |step: u64| (from..to).contains(&step);
+        summary.steps.retain(|step| is_kept(step.number));
+        summary
+            .collectives
+            .retain(|found| found.step.is_some_and(is_kept));
+    };
+    keep(0, 0, 9);
+    keep(5, 8, 18);
+    let answer = answer(summaries);
+    let slow = found(&answer, "slow-rank").expect("it has more to compute than the others");
+    assert!(slow.share > 0.2 && slow.share <= 1.0, "{}", slow.share);
+    assert!(is_unknown(&answer, "poor-overlap"));
+}
+
+#[test]
+fn stages_of_a_pipeline_are_not_late_by_chance() {
+    let mut summaries = Job::new(4, 10).summaries();
+    let is_late = |step: u64| step.is_multiple_of(2);
+    for summary in &mut summaries[..3] {
+        for found in &mut summary.collectives {
+            if found.step.is_some_and(is_late) {
+                found.start = found.start - Nanos(2_000_000);
+                found.exposed = found.duration();
+            }
+        }
+        for step in summary.steps.iter_mut().filter(|step| is_late(step.number)) {
+            step.classes[StepClass::Communication as usize] = Nanos(4_200_000);
+            step.classes[StepClass::Kernel as usize] = Nanos(6_000_000);
+        }
+    }
+    assert!(found(&answer(summaries.clone()), "uneven-work").is_some());
+    let mut received = summaries[1].collectives[0].clone();
+    received.kind = mindprof_ranks::CollectiveKind::Receive;
+    summaries[1].collectives.insert(1, received);
+    assert!(found(&answer(summaries), "uneven-work").is_none());
+}
+
 #[test]
 fn collectives_at_the_same_time_cost_it_once() {
     let mut job = Job::new(4, 10);
