@@ -316,9 +316,13 @@ pub(crate) enum NameKind {
 }
 
 /// The beginnings of the names of collectives: kernels, and ranges and operators of the CPU.
-const COMMUNICATION: [&str; 12] = [
+const COMMUNICATION: [&str; 16] = [
     "ncclDevKernel",
     "ncclKernel",
+    "ncclSymDevKernel",
+    "ncclSymkDevKernel",
+    "mscclKernel",
+    "oneCCL",
     "nccl:",
     "gloo:",
     "mpi:",
@@ -329,6 +333,16 @@ const COMMUNICATION: [&str; 12] = [
     "rccl",
     "c10d::",
     "_c10d_functional::",
+];
+
+/// Parts of the names of kernels with which libraries other than NCCL exchange data: vLLM, torch's
+/// symmetric memory, FlashInfer and NVSHMEM. Namespaces and return types stand before them.
+const COMMUNICATION_PARTS: [&str; 5] = [
+    "cross_device_reduce",
+    "_shot_all_reduce",
+    "multimem_all_",
+    "allreduce_fusion_kernel",
+    "nvshmem_",
 ];
 
 /// The beginnings of the names of ranges in which a loop gets its next batch.
@@ -342,7 +356,8 @@ const WAITS: [&str; 9] = [
 impl NameKind {
     pub(crate) fn of(name: &str) -> Self {
         let begins = |with: &[&str]| with.iter().any(|prefix| name.starts_with(prefix));
-        if begins(&COMMUNICATION) || name == "record_param_comms" {
+        let exchanges = || COMMUNICATION_PARTS.iter().any(|part| name.contains(part));
+        if begins(&COMMUNICATION) || name == "record_param_comms" || exchanges() {
             Self::Communication
         } else if begins(&["Memcpy", "[CUDA memcpy", "dma_request", "MEMCPY_"]) {
             Self::Copy

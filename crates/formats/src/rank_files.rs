@@ -50,7 +50,10 @@ impl RankFiles {
                     Ok(_) if is_hidden => {}
                     // Links to folders are not followed, because they may lead back.
                     Ok(kind) if kind.is_dir() => folders.push(path),
-                    Ok(_) | Err(_) if is_named_like_a_trace(&path) => files.found.push(path),
+                    // A pipe would be waited for, and a socket cannot be read.
+                    Ok(_) | Err(_) if is_named_like_a_trace(&path) && is_file_or_gone(&path) => {
+                        files.found.push(path);
+                    }
                     Ok(_) | Err(_) => files.others.push(path),
                 }
             }
@@ -59,6 +62,11 @@ impl RankFiles {
         files.others.sort_unstable();
         Ok(files)
     }
+}
+
+/// Returns whether a path leads to a regular file, or to nothing, which reading it reports.
+fn is_file_or_gone(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |found| found.is_file())
 }
 
 fn is_named_like_a_trace(path: &Path) -> bool {
@@ -199,6 +207,16 @@ mod tests {
         );
         assert_eq!(files.others, [folder.path().join("notes.txt")]);
         assert!(RankFiles::list(&folder.path().join("nowhere")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_socket_that_is_named_like_a_trace_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rank9.json");
+        let _socket = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let files = RankFiles::list(folder.path()).unwrap();
+        assert_eq!((files.found.len(), files.others), (0, vec![path]));
     }
 
     #[test]

@@ -12,9 +12,10 @@ use crate::communication::Communication;
 use crate::differences::Differences;
 use crate::findings::{Facts, JobFindings};
 use crate::label::RankLabel;
+use crate::lateness::Lateness;
 use crate::matched::Matches;
 use crate::median::median;
-use crate::own_times::OwnTimes;
+use crate::own_times::{OwnTimes, sum_of};
 use crate::pipeline::{Bubble, bubbles};
 use crate::ranks::Ranks;
 use crate::roster::Roster;
@@ -140,13 +141,17 @@ impl JobAnswer {
             .iter()
             .map(|&place| &ranks.summaries()[place])
             .collect();
-        let times = OwnTimes::build(&kept);
         let matches = Matches::build(&kept);
-        let (clocks, doubtful) = Clocks::align(&kept, &matches).trusted(times.step);
+        let step = OwnTimes::build(&kept, &[]).step;
+        let (clocks, doubtful) = Clocks::align(&kept, &matches, step);
+        let times = OwnTimes::build(&kept, &doubtful);
         let job_clocks = JobClocks::of(&kept, &clocks, &doubtful);
         let noise = Nanos(job_clocks.error.0.saturating_mul(2)).saturating_add(LEAST_NOISE);
-        let arrivals = arrivals(&kept, &matches, &clocks);
-        let stragglers = Stragglers::build(&kept, &times);
+        let arrivals = arrivals(&kept, &matches, &clocks, noise);
+        let lateness = Lateness::build(kept.len(), &arrivals, noise, times.step);
+        let is_whole = roster.missing_count == 0 && doubtful.is_empty();
+        let stragglers = Stragglers::build(&kept, &times, &lateness, is_whole);
+        let slow_steps = slow_steps(&kept, &times);
         let bubbles = bubbles(&kept);
         let findings = JobFindings::build(&Facts {
             summaries: &kept,
@@ -155,12 +160,13 @@ impl JobAnswer {
             matches: &matches,
             arrivals: &arrivals,
             bubbles: &bubbles,
+            slow_steps: &slow_steps,
         });
         Self {
             roster,
             steps: JobSteps::of(&kept, &times),
             findings,
-            slow_steps: slow_steps(&kept, &times),
+            slow_steps,
             stragglers,
             clocks: job_clocks,
             communication: Communication::build(&kept, &matches, &arrivals, noise),
@@ -185,10 +191,7 @@ impl JobAnswer {
 impl JobSteps {
     fn of(summaries: &[&RankSummary], times: &OwnTimes) -> Self {
         let each = times.steps.iter().filter_map(|step| {
-            let own = step
-                .ranks
-                .iter()
-                .map(|(rank, _, own)| (own.iter().sum::<u64>(), *rank));
+            let own = step.ranks.iter().map(|(rank, _, own)| (sum_of(own), *rank));
             let (own_max, busiest) = own.max()?;
             Some(JobStep {
                 number: step.number,

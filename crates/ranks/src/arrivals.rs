@@ -10,7 +10,9 @@ use mindprof_model::Nanos;
 
 use crate::clocks::Clocks;
 use crate::collectives::CollectiveKind;
+use crate::exposed::Exposed;
 use crate::matched::{Match, Matches};
+use crate::median::median;
 use crate::summary::RankSummary;
 
 /// One collective on the common clock.
@@ -21,16 +23,26 @@ pub(crate) struct Arrival {
     pub(crate) bytes: u64,
     pub(crate) step: Option<u64>,
     pub(crate) sequence: Option<u64>,
-    /// The number of ranks that took part and have a clock.
-    pub(crate) ranks: usize,
+    /// Whether every rank of the group took part and has a clock. Otherwise others may have come
+    /// later, and only the order of those that are there is known.
+    pub(crate) is_whole: bool,
+    /// The positions of the ranks that took part and have a clock, and how much later than the median
+    /// rank each of them came.
+    pub(crate) ranks: Vec<(usize, Nanos)>,
     /// The position of the rank that came last.
     pub(crate) last: usize,
+    /// The positions of the ranks that came as late, as far as the clocks can tell, with the last.
+    pub(crate) late: Vec<usize>,
     /// The time between the first and the last start.
     pub(crate) skew: Nanos,
     /// The time from the last start to the end of the rank that came last.
     pub(crate) transfer: Nanos,
     /// The sum of the waits of all ranks.
     pub(crate) wait: Nanos,
+    /// The sum over all ranks of the waits in which they do nothing else.
+    pub(crate) exposed_wait: Nanos,
+    /// The sum over all ranks of the exposed time.
+    pub(crate) exposed: Nanos,
     /// The time between the first and the last end.
     pub(crate) end_spread: Nanos,
     /// The sums over all ranks of the exposed time that is certainly transfer, and of the exposed
@@ -40,27 +52,40 @@ pub(crate) struct Arrival {
     pub(crate) hidden: Nanos,
 }
 
-/// Puts all collectives on the common clock, in linear time. Those of fewer than two ranks are left
-/// out, and those with a rank whose clock is not known: it may be the one that the others wait for,
-/// and their wait would be taken for transfer.
+/// Puts all collectives on the common clock, in linear time. Those with fewer than two ranks that
+/// have a clock are left out. `noise` is a skew that the clocks may feign.
 pub(crate) fn arrivals(
     summaries: &[&RankSummary],
     matches: &Matches<'_>,
     clocks: &Clocks,
+    noise: Nanos,
 ) -> Vec<Arrival> {
+    let exposed = Exposed::build(summaries);
     let found = matches.list.iter();
     found
-        .filter_map(|found| arrival(summaries, found, clocks))
+        .filter_map(|found| {
+            let mut arrival = arrival(summaries, found, (clocks, noise), &exposed)?;
+            arrival.is_whole = arrival.ranks.len() as u64 == matches.groups[found.group].size;
+            Some(arrival)
+        })
         .collect()
 }
 
-fn arrival(summaries: &[&RankSummary], found: &Match<'_>, clocks: &Clocks) -> Option<Arrival> {
-    let members = found.members.iter().map(|&(rank, collective)| {
-        let start = clocks.at(summaries, rank, collective.start)?;
-        let end = clocks.at(summaries, rank, collective.end)?;
-        Some((start, end, rank, collective))
-    });
-    let members: Vec<_> = members.collect::<Option<_>>()?;
+fn arrival(
+    summaries: &[&RankSummary],
+    found: &Match<'_>,
+    (clocks, noise): (&Clocks, Nanos),
+    exposed: &Exposed,
+) -> Option<Arrival> {
+    let members: Vec<_> = found
+        .members
+        .iter()
+        .filter_map(|&(rank, collective)| {
+            let start = clocks.at(summaries, rank, collective.start)?;
+            let end = clocks.at(summaries, rank, collective.end)?;
+            Some((start, end, rank, collective))
+        })
+        .collect();
     if members.len() < 2 {
         return None;
     }
@@ -70,13 +95,19 @@ fn arrival(summaries: &[&RankSummary], found: &Match<'_>, clocks: &Clocks) -> Op
     let (first_end, final_end) = members.iter().fold((last_end, last_end), |ends, member| {
         (ends.0.min(member.1), ends.1.max(member.1))
     });
+    let mut starts: Vec<i128> = members.iter().map(|member| member.0).collect();
+    let middle = median(&mut starts)?;
     let mut sums = Sums::default();
-    for &(start, _, _, collective) in &members {
+    for &(start, _, rank, collective) in &members {
+        let own = |part: Nanos| exposed.own(rank, collective, part);
         let wait = nanos(last_start - start).min(collective.duration());
         let transfer = collective.duration().saturating_sub(wait);
         sums.wait = sums.wait.saturating_add(wait);
-        let certain = collective.exposed.saturating_sub(wait);
-        let possible = collective.exposed.min(transfer);
+        let certain = own(collective.exposed.saturating_sub(wait));
+        let possible = own(collective.exposed.min(transfer));
+        let waited = own(collective.exposed.min(wait));
+        sums.exposed_wait = sums.exposed_wait.saturating_add(waited);
+        sums.exposed = sums.exposed.saturating_add(own(collective.exposed));
         sums.least = sums.least.saturating_add(certain);
         sums.most = sums.most.saturating_add(possible);
         let hidden = collective.duration().saturating_sub(collective.exposed);
@@ -88,11 +119,22 @@ fn arrival(summaries: &[&RankSummary], found: &Match<'_>, clocks: &Clocks) -> Op
         bytes: found.bytes,
         step: found.step,
         sequence: found.sequence,
-        ranks: members.len(),
+        is_whole: false,
+        ranks: members
+            .iter()
+            .map(|member| (member.2, nanos(member.0 - middle)))
+            .collect(),
         last,
+        late: members
+            .iter()
+            .filter(|member| nanos(last_start - member.0) <= noise)
+            .map(|member| member.2)
+            .collect(),
         skew: nanos(last_start - first_start),
         transfer: nanos(last_end - last_start),
         wait: sums.wait,
+        exposed_wait: sums.exposed_wait,
+        exposed: sums.exposed,
         end_spread: nanos(final_end - first_end),
         exposed_transfer: (sums.least, sums.most),
         hidden: sums.hidden,
@@ -102,6 +144,8 @@ fn arrival(summaries: &[&RankSummary], found: &Match<'_>, clocks: &Clocks) -> Op
 #[derive(Debug, Default)]
 struct Sums {
     wait: Nanos,
+    exposed_wait: Nanos,
+    exposed: Nanos,
     least: Nanos,
     most: Nanos,
     hidden: Nanos,

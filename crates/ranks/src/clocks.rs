@@ -23,6 +23,12 @@ const ENOUGH: usize = 6;
 const TRUSTED_ERROR: Nanos = Nanos(1_000_000);
 const TRUSTED_PART: u64 = 20;
 
+/// A clock that jumped disagrees in some of the collectives. Trusted ones agree in this share of them.
+const TRUSTED_PERCENT: usize = 90;
+
+/// The most ranks that are tried as the reference.
+const REFERENCES: usize = 8;
+
 /// The clock of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Clock {
@@ -30,6 +36,8 @@ pub(crate) struct Clock {
     pub(crate) offset_ns: i64,
     /// Half of the collectives agree with the offset within this time.
     pub(crate) error: Nanos,
+    /// Nine of ten collectives agree with the offset within this time.
+    pub(crate) spread: Nanos,
     /// The number of collectives that the offset rests on.
     pub(crate) collectives: u64,
 }
@@ -41,20 +49,50 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Aligns the clocks in time linear in the number of collectives.
-    pub(crate) fn align(summaries: &[&RankSummary], matches: &Matches<'_>) -> Self {
+    /// Aligns the clocks in time linear in the number of collectives, and returns the ranks whose
+    /// clock cannot be trusted. The reference is the first rank with which most others agree.
+    pub(crate) fn align(
+        summaries: &[&RankSummary],
+        matches: &Matches<'_>,
+        step: Nanos,
+    ) -> (Self, Vec<usize>) {
+        let groups = Groups::build(summaries, matches);
+        let sharing = (0..summaries.len()).filter(|&rank| !groups.of_rank[rank].is_empty());
+        let mut best: Option<(usize, (Self, Vec<usize>))> = None;
+        for reference in sharing.take(REFERENCES) {
+            let (clocks, doubtful) =
+                Self::aligned_with(summaries, &groups, reference).trusted(step);
+            let agreeing = clocks.ranks.iter().flatten().count();
+            // Ranks that are in no component with the reference neither agree nor disagree.
+            let is_most = agreeing > doubtful.len();
+            if best.as_ref().is_none_or(|(most, _)| agreeing > *most) {
+                best = Some((agreeing, (clocks, doubtful)));
+            }
+            if is_most {
+                break;
+            }
+        }
+        let none = || {
+            (
+                Self {
+                    ranks: vec![None; summaries.len()],
+                },
+                Vec::new(),
+            )
+        };
+        best.map_or_else(none, |(_, found)| found)
+    }
+
+    /// Aligns the clocks with that of one rank. Ranks that are in no component with it stay without
+    /// a clock.
+    fn aligned_with(summaries: &[&RankSummary], groups: &Groups<'_, '_>, reference: usize) -> Self {
         let mut clocks = Self {
             ranks: vec![None; summaries.len()],
-        };
-        let groups = Groups::build(summaries, matches);
-        // The first rank that shares anything is the reference of its component; ranks that are in
-        // no component with it stay without a clock.
-        let Some(reference) = groups.of_rank.iter().position(|groups| !groups.is_empty()) else {
-            return clocks;
         };
         clocks.ranks[reference] = Some(Clock {
             offset_ns: 0,
             error: Nanos::ZERO,
+            spread: Nanos::ZERO,
             collectives: 0,
         });
         let mut is_done = vec![false; groups.matches.len()];
@@ -112,6 +150,7 @@ impl Clocks {
             self.ranks[rank] = Some(Clock {
                 offset_ns: from.offset_ns.saturating_add(offset),
                 error: from.error.saturating_add(error(&list, offset)),
+                spread: from.spread.saturating_add(spread(&list, offset)),
                 collectives: list.len() as u64,
             });
             new.push(rank);
@@ -119,13 +158,14 @@ impl Clocks {
         new
     }
 
-    /// Takes back the clocks whose error is so large that their collectives cannot be the same ones.
+    /// Takes back the clocks whose error is so large that their collectives cannot be the same ones,
+    /// or that jumped.
     /// Returns the ranks that had them too.
-    pub(crate) fn trusted(mut self, step: Nanos) -> (Self, Vec<usize>) {
+    fn trusted(mut self, step: Nanos) -> (Self, Vec<usize>) {
         let largest = Nanos(step.0 / TRUSTED_PART).max(TRUSTED_ERROR);
         let mut doubtful = Vec::new();
         for (rank, clock) in self.ranks.iter_mut().enumerate() {
-            if clock.is_some_and(|clock| clock.error > largest) {
+            if clock.is_some_and(|clock| clock.error.max(clock.spread) > largest) {
                 *clock = None;
                 doubtful.push(rank);
             }
@@ -155,6 +195,16 @@ fn error(differences: &[i64], offset: i64) -> Nanos {
     }
     let deviations = differences.iter().map(|other| other.abs_diff(offset));
     Nanos(deviations.max().unwrap_or(0))
+}
+
+/// Returns the distance from a center that nine of ten values do not exceed.
+fn spread(values: &[i64], center: i64) -> Nanos {
+    let mut distances: Vec<u64> = values.iter().map(|value| value.abs_diff(center)).collect();
+    let Some(last) = distances.len().checked_sub(1) else {
+        return Nanos::ZERO;
+    };
+    let place = last * TRUSTED_PERCENT / 100;
+    Nanos(*distances.select_nth_unstable(place).1)
 }
 
 fn unix_end(summaries: &[&RankSummary], (rank, collective): (usize, &Collective)) -> u64 {

@@ -305,9 +305,11 @@ fn only_group(identity: &Identity) -> Option<Group> {
     }
 }
 
-/// Returns the group of a name among those that a trace lists.
+/// Returns the group of a name among those that a trace lists, which are sorted by it.
 fn listed_group<'a>(identity: &'a Identity, name: &str) -> Option<&'a Group> {
-    identity.groups.iter().find(|group| &*group.name == name)
+    let groups = &identity.groups;
+    let place = groups.partition_point(|group| &*group.name < name);
+    groups.get(place).filter(|group| &*group.name == name)
 }
 
 /// Returns a text as it is shared by many values.

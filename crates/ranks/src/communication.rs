@@ -98,7 +98,10 @@ pub struct Communication {
     pub steps: Vec<StepSkew>,
     /// The number of collectives that ranks saw and that could not be matched with those of others.
     pub unmatched: u64,
-    /// How many of them name no process group.
+    /// The number of matched collectives that are left out, because ranks of their group have no trace
+    /// or no common clock. The others may have waited for those.
+    pub incomplete: u64,
+    /// How many of those that could not be matched name no process group of known ranks.
     pub without_group: u64,
     /// Whether collectives are matched by their order within steps, for want of sequence numbers.
     pub is_by_order: bool,
@@ -114,7 +117,8 @@ impl Communication {
     ) -> Self {
         let mut by_row: BTreeMap<(usize, CollectiveKind), Vec<&Arrival>> = BTreeMap::new();
         let mut by_step: BTreeMap<u64, Vec<&Arrival>> = BTreeMap::new();
-        for arrival in arrivals {
+        let whole = || arrivals.iter().filter(|arrival| arrival.is_whole);
+        for arrival in whole() {
             by_row
                 .entry((arrival.group, arrival.kind))
                 .or_default()
@@ -131,10 +135,11 @@ impl Communication {
         let steps = by_step.into_iter();
         Self {
             rows,
-            worst: worst(summaries, matches, arrivals, noise),
+            worst: worst(summaries, matches, whole().collect(), noise),
             steps: steps
                 .filter_map(|(step, list)| step_skew(summaries, step, &list))
                 .collect(),
+            incomplete: (arrivals.len() - whole().count()) as u64,
             unmatched: matches.unmatched,
             without_group: matches.without_group,
             is_by_order: matches.is_by_order,
@@ -177,7 +182,7 @@ fn row(
         count: list.len() as u64,
         bytes,
         transfer,
-        wait: sum(&|arrival| Nanos(arrival.wait.0 / arrival.ranks as u64)),
+        wait: sum(&|arrival| Nanos(arrival.wait.0 / arrival.ranks.len().max(1) as u64)),
         bytes_per_s: is_sized.then(|| bytes as f64 * 1e9 / transfer.0 as f64),
         skew_p50: skews.percentile(50),
         skew_max: skews.largest(),
@@ -188,11 +193,11 @@ fn row(
 fn worst(
     summaries: &[&RankSummary],
     matches: &Matches<'_>,
-    arrivals: &[Arrival],
+    arrivals: Vec<&Arrival>,
     noise: Nanos,
 ) -> Vec<WorstCollective> {
     let mut late: Vec<&Arrival> = arrivals
-        .iter()
+        .into_iter()
         .filter(|arrival| arrival.skew > noise)
         .collect();
     let key = |arrival: &&Arrival| (std::cmp::Reverse(arrival.skew), arrival.group, arrival.step);

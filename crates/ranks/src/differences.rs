@@ -104,7 +104,7 @@ fn row_differences(summaries: &[&RankSummary]) -> Vec<RowDifference> {
                 });
             }
             if let Some(calls) = list.last_mut() {
-                calls.count += row.times.count();
+                calls.count = calls.count.saturating_add(row.times.count());
                 calls.shapes = calls.shapes.wrapping_add(row.shapes);
                 calls.time = calls.time.saturating_add(row.times.sum());
             }

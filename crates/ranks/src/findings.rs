@@ -9,10 +9,13 @@ use mindprof_model::Nanos;
 use serde::Serialize;
 
 use crate::arrivals::Arrival;
+use crate::collectives::{Collective, CollectiveKind};
+use crate::exposed::Exposed;
 use crate::label::RankLabel;
 use crate::matched::Matches;
 use crate::own_times::{Cause, OwnTimes};
 use crate::pipeline::Bubble;
+use crate::slow_steps::SlowJobStep;
 use crate::stragglers::Stragglers;
 use crate::summary::RankSummary;
 
@@ -32,8 +35,9 @@ pub struct JobRule {
 }
 
 /// Every rule.
-pub const JOB_RULES: [JobRule; 8] = [
+pub const JOB_RULES: [JobRule; 9] = [
     rank_rules::SLOW_RANK,
+    rank_rules::UNEVEN_WORK,
     rank_rules::PIPELINE_BUBBLE,
     transfer_rules::COMMUNICATION_HEAVY,
     transfer_rules::POOR_OVERLAP,
@@ -101,6 +105,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) matches: &'a Matches<'a>,
     pub(crate) arrivals: &'a [Arrival],
     pub(crate) bubbles: &'a [Bubble],
+    pub(crate) slow_steps: &'a [SlowJobStep],
 }
 
 /// The verdict of a rule.
@@ -135,6 +140,15 @@ const NO_CLOCKS: &str =
 pub(crate) const NO_COLLECTIVES: &str =
     "no collective was recognized on two ranks: record the device and call `prof.step()`";
 
+/// The reason for which rules about transfers cannot tell, although clocks are known.
+const NO_STEPS: &str = "no step was recorded: call `prof.step()` in the training loop";
+
+/// The reason if ranks may wait for others that are not there.
+const NOT_WHOLE: &str = "collectives lack ranks of their groups, for which the others may wait: add the traces of all ranks";
+
+/// Transfers are priced if so much of the exposed time is in collectives with all ranks.
+const WHOLE_PERCENT: u128 = 80;
+
 impl Facts<'_> {
     /// Returns a time that is summed up over all ranks as a share of all of their steps.
     pub(crate) fn share(&self, time: Nanos) -> f64 {
@@ -142,25 +156,58 @@ impl Facts<'_> {
         time.0 as f64 / ranks / self.times.total.0.max(1) as f64
     }
 
-    /// Returns the collectives in steps, or why there are none.
+    /// Returns whether a step is one of those that are compared.
+    fn is_compared(&self, step: Option<u64>) -> bool {
+        let steps = &self.times.steps;
+        let place = |step| steps.binary_search_by_key(&step, |known| known.number);
+        step.is_some_and(|step| place(step).is_ok())
+    }
+
+    /// Returns the collectives in steps with all ranks of their groups, or why waits and transfers
+    /// cannot be told apart. A rank that is missing looks like a transfer to those that wait for it.
     pub(crate) fn in_steps(&self) -> Result<Vec<&Arrival>, &'static str> {
-        let is_counted = |arrival: &&Arrival| {
-            let step = arrival.step;
-            let steps = &self.times.steps;
-            step.is_some_and(|step| {
-                steps
-                    .binary_search_by_key(&step, |known| known.number)
-                    .is_ok()
-            })
-        };
-        let arrivals: Vec<&Arrival> = self.arrivals.iter().filter(is_counted).collect();
-        if arrivals.is_empty() && !self.matches.list.is_empty() && self.arrivals.is_empty() {
-            Err(NO_CLOCKS)
-        } else if arrivals.is_empty() {
-            Err(NO_COLLECTIVES)
-        } else {
-            Ok(arrivals)
+        if self.times.steps.is_empty() && !self.arrivals.is_empty() {
+            return Err(NO_STEPS);
         }
+        let arrivals = self.arrivals.iter();
+        let arrivals = arrivals.filter(|arrival| self.is_compared(arrival.step));
+        let whole: Vec<&Arrival> = arrivals
+            .clone()
+            .filter(|arrival| arrival.is_whole)
+            .collect();
+        if whole.is_empty() {
+            let is_any = arrivals.count() > 0;
+            return Err(if is_any {
+                NOT_WHOLE
+            } else if self.arrivals.is_empty() && !self.matches.list.is_empty() {
+                NO_CLOCKS
+            } else {
+                NO_COLLECTIVES
+            });
+        }
+        let known = whole
+            .iter()
+            .fold(0_u128, |sum, arrival| sum + u128::from(arrival.exposed.0));
+        let all = self.exposed();
+        if known * 100 < all * WHOLE_PERCENT {
+            return Err(NOT_WHOLE);
+        }
+        Ok(whole)
+    }
+
+    /// Returns the exposed time of the collectives of all ranks in steps.
+    fn exposed(&self) -> u128 {
+        let is_counted = |found: &&Collective| {
+            let is_pair = matches!(found.kind, CollectiveKind::Send | CollectiveKind::Receive);
+            !is_pair && self.is_compared(found.step)
+        };
+        let exposed = Exposed::build(self.summaries);
+        let of_rank = |(rank, summary): (usize, &&RankSummary)| {
+            let found = summary.collectives.iter().filter(is_counted);
+            let times = found.map(|found| exposed.own(rank, found, found.exposed).0);
+            times.fold(0_u128, |sum, time| sum + u128::from(time))
+        };
+        self.summaries.iter().enumerate().map(of_rank).sum()
     }
 }
 
@@ -169,8 +216,8 @@ impl JobFindings {
     pub(crate) fn build(facts: &Facts<'_>) -> Self {
         let mut findings = Self::default();
         let sure = match facts.times.steps.len() {
-            0 | 1 => Confidence::Low,
-            2..20 => Confidence::Medium,
+            0..5 => Confidence::Low,
+            5..20 => Confidence::Medium,
             20.. => Confidence::High,
         };
         for rule in &JOB_RULES {
@@ -179,9 +226,9 @@ impl JobFindings {
                     findings.found.push(JobFinding {
                         rule: rule.id,
                         summary: rule.cause,
-                        share: evidence.share,
-                        low: evidence.low,
-                        high: evidence.high,
+                        share: evidence.share.min(1.0),
+                        low: evidence.low.min(1.0),
+                        high: evidence.high.min(1.0),
                         confidence: evidence.confidence.map_or(sure, |most| most.min(sure)),
                         ranks: evidence.ranks,
                         hosts: evidence.hosts,

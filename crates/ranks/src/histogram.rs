@@ -5,7 +5,8 @@
 
 use mindprof_model::Nanos;
 
-use crate::codec::encode_fields;
+use crate::codec::{Encode, Reader, Writer};
+use crate::error::{Error, Result};
 
 /// The bits of a time that tell its bucket, after the highest one. A bucket is at most a 64th of its
 /// times wide, so its middle is at most 0.8 % away from each of them.
@@ -24,13 +25,30 @@ pub struct Histogram {
     /// The numbers of times by bucket, sorted by bucket. Only buckets with times are kept.
     buckets: Vec<(u16, u64)>,
 }
-encode_fields!(Histogram {
-    count,
-    sum,
-    least,
-    largest,
-    buckets
-});
+
+impl Encode for Histogram {
+    fn write(&self, writer: &mut Writer) {
+        (self.count, self.sum).write(writer);
+        (self.least, self.largest).write(writer);
+        self.buckets.write(writer);
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self> {
+        let (count, sum) = Encode::read(reader)?;
+        let (least, largest) = Encode::read(reader)?;
+        let histogram = Self {
+            count,
+            sum,
+            least,
+            largest,
+            buckets: Vec::read(reader)?,
+        };
+        let is_sound = histogram.is_sound();
+        is_sound
+            .then_some(histogram)
+            .ok_or(Error::Damaged("a distribution contradicts itself"))
+    }
+}
 
 impl Histogram {
     /// Counts times.
@@ -78,6 +96,13 @@ impl Histogram {
                 Some(_) | None => self.buckets.push((bucket, count)),
             }
         }
+    }
+
+    /// Returns whether the parts can be those of one distribution, as far as answers rely on it.
+    fn is_sound(&self) -> bool {
+        let is_sorted = self.buckets.is_sorted_by(|one, other| one.0 < other.0);
+        let last = self.buckets.last().map_or(0, |&(bucket, _)| bucket);
+        is_sorted && last <= bucket_of(u64::MAX) && self.least <= self.largest
     }
 
     /// Returns the number of times.
@@ -146,6 +171,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::codec::{from_bytes, to_bytes};
 
     #[test]
     fn buckets_are_in_the_order_of_their_times_and_narrow() {
@@ -161,6 +187,27 @@ mod tests {
                 middle.abs_diff(time) <= time / 100,
                 "{time} is in the bucket of {middle}"
             );
+        }
+    }
+
+    #[test]
+    fn a_distribution_that_contradicts_itself_is_damaged() {
+        let sound = histogram(&[3, 900]);
+        assert_eq!(
+            from_bytes::<Histogram>(&to_bytes(&sound)).as_ref(),
+            Ok(&sound)
+        );
+        let swapped = Histogram {
+            least: sound.largest,
+            largest: sound.least,
+            ..sound.clone()
+        };
+        let unknown = Histogram {
+            buckets: vec![(u16::MAX, 1)],
+            ..sound
+        };
+        for damaged in [swapped, unknown] {
+            assert!(from_bytes::<Histogram>(&to_bytes(&damaged)).is_err());
         }
     }
 

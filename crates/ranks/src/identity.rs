@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use mindprof_model::{Metadata, Profile};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::codec::{encode_choice, encode_fields};
-use crate::rank_set::text_of;
+use crate::rank_set::{all_ranks, text_of};
 
 /// The source that the number of a rank is known from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -81,24 +81,66 @@ encode_fields!(Group {
     description
 });
 
-/// The metadata of distributed training, as torch writes it into a trace.
-#[derive(Debug, Default, Deserialize)]
+/// The metadata of distributed training, as torch writes it into a trace. A member of another type
+/// than torch's is not known, and the others are.
+#[derive(Debug, Default)]
 struct DistributedInfo {
     backend: Option<String>,
     rank: Option<u32>,
     world_size: Option<u32>,
-    #[serde(default)]
-    pg_config: Vec<Value>,
+    groups: Vec<Group>,
     nccl_version: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
-struct GroupConfig {
-    pg_name: String,
-    #[serde(default)]
-    pg_desc: String,
-    #[serde(default)]
-    ranks: Vec<u64>,
+impl DistributedInfo {
+    fn of(info: &Value) -> Self {
+        let text = |key: &str| info[key].as_str().map(Into::into);
+        let world_size = number(&info["world_size"]);
+        let configs = match &info["pg_config"] {
+            Value::Array(configs) => configs.iter().collect(),
+            Value::Object(configs) => configs.values().collect(),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+        };
+        let groups = configs.into_iter();
+        Self {
+            backend: text("backend"),
+            rank: number(&info["rank"]),
+            world_size,
+            groups: groups
+                .filter_map(|config| listed_group(config, world_size))
+                .collect(),
+            nccl_version: text("nccl_version"),
+        }
+    }
+}
+
+/// Returns a number that is written as one or as text.
+fn number(value: &Value) -> Option<u32> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        value => value.as_u64().and_then(|number| number.try_into().ok()),
+    }
+}
+
+/// Returns a process group of the metadata. torch lists no ranks if all ranks are members.
+fn listed_group(config: &Value, world_size: Option<u32>) -> Option<Group> {
+    let listed = config["ranks"].as_array();
+    let ranks: Vec<u64> = listed
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_u64)
+        .collect();
+    let size = number(&config["pg_size"]).or_else(|| number(&config["group_size"]));
+    let is_whole =
+        listed.is_some() && ranks.is_empty() && size.is_none_or(|size| Some(size) == world_size);
+    let all = world_size
+        .filter(|_| is_whole)
+        .and_then(|size| all_ranks(size.into()));
+    Some(Group {
+        name: config["pg_name"].as_str()?.into(),
+        ranks: all.unwrap_or_else(|| text_of(&ranks)).into(),
+        description: config["pg_desc"].as_str().unwrap_or_default().into(),
+    })
 }
 
 impl Identity {
@@ -106,24 +148,17 @@ impl Identity {
     pub(crate) fn of(profile: &Profile, file: &str) -> Self {
         let metadata = profile.metadata();
         let info = metadata.get("distributedInfo");
-        let info: DistributedInfo = info
+        let info: Value = info
             .and_then(|text| serde_json::from_str(text).ok())
             .unwrap_or_default();
+        let info = DistributedInfo::of(&info);
         let named = rank_in_name(file);
         let (rank, source) = match (info.rank, named) {
             (Some(rank), _) => (Some(rank), RankSource::Trace),
             (None, Some(rank)) => (Some(rank), RankSource::FileName),
             (None, None) => (None, RankSource::Unknown),
         };
-        let configs = info.pg_config.into_iter();
-        let mut groups: Vec<Group> = configs
-            .filter_map(|config| serde_json::from_value(config).ok())
-            .map(|config: GroupConfig| Group {
-                name: config.pg_name.into(),
-                ranks: text_of(&config.ranks).into(),
-                description: config.pg_desc.into(),
-            })
-            .collect();
+        let mut groups = info.groups;
         groups.sort_unstable();
         groups.dedup();
         Self {
@@ -242,5 +277,39 @@ mod tests {
         assert_eq!((named.rank, named.source), (Some(3), RankSource::FileName));
         let neither = identity(Some("[]"), "trace.json");
         assert_eq!((neither.rank, neither.source), (None, RankSource::Unknown));
+    }
+
+    #[test]
+    fn a_member_of_an_odd_type_hides_no_other() {
+        for (odd, world_size) in [
+            (r#""pg_config": null, "world_size": 8"#, Some(8)),
+            (
+                r#""pg_config": {"0": {"pg_name": 7}}, "world_size": "8""#,
+                Some(8),
+            ),
+            (
+                r#""nccl_version": [2, 27, 3], "backend": ["nccl"], "world_size": 8"#,
+                Some(8),
+            ),
+            (r#""world_size": -1"#, None),
+        ] {
+            let told = identity(Some(&format!(r#"{{"rank": 5, {odd}}}"#)), "rank3.json");
+            assert_eq!(
+                (told.rank, told.source),
+                (Some(5), RankSource::Trace),
+                "{odd}"
+            );
+            assert_eq!(told.world_size, world_size, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_listed_group_without_ranks_has_all_of_them() {
+        let info = r#"{"rank": 1, "world_size": 4, "pg_config": [
+            {"pg_name": "0", "pg_size": 4, "ranks": []},
+            {"pg_name": "1", "pg_size": 2, "ranks": []}]}"#;
+        let told = identity(Some(info), "trace.json");
+        let ranks: Vec<&str> = told.groups.iter().map(|group| &*group.ranks).collect();
+        assert_eq!(ranks, ["0-3", ""]);
     }
 }

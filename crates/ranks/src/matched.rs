@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::codec::checksum;
 use crate::collectives::{Collective, CollectiveKind};
+use crate::rank_set::count_of;
 use crate::summary::RankSummary;
 
 /// The place of a collective in its group.
@@ -42,6 +43,8 @@ pub(crate) struct JobGroup {
     pub(crate) name: Arc<str>,
     pub(crate) ranks: Arc<str>,
     pub(crate) description: Arc<str>,
+    /// The number of its ranks.
+    pub(crate) size: u64,
 }
 
 /// The collectives of a job.
@@ -101,6 +104,8 @@ impl<'a> Building<'a> {
             let group = collective
                 .group
                 .and_then(|group| numbers.get(group as usize));
+            // Groups of unknown ranks may have the same name and be others.
+            let group = group.filter(|&&group| self.groups[group].size > 0);
             let Some(&group) = group else {
                 self.without_group += 1;
                 self.unmatched += 1;
@@ -131,6 +136,7 @@ impl<'a> Building<'a> {
                 name: group.name.clone(),
                 ranks: group.ranks.clone(),
                 description: group.description.clone(),
+                size: count_of(&group.ranks),
             });
             self.groups.len() - 1
         })
@@ -153,7 +159,8 @@ impl<'a> Building<'a> {
         }
         let mut list = Vec::with_capacity(self.found.len());
         for ((group, _), members) in self.found {
-            match agreed(group, members) {
+            let size = self.groups[group].size;
+            match agreed(group, size, members) {
                 Ok(found) => list.push(found),
                 Err(members) => self.unmatched += members as u64,
             }
@@ -169,13 +176,17 @@ impl<'a> Building<'a> {
 }
 
 /// Returns a match, or the number of its members if they are not the same collective: fewer than
-/// two ranks, a rank twice, or different kinds or steps.
-fn agreed(group: usize, members: Vec<(usize, &Collective)>) -> Result<Match<'_>, usize> {
+/// two ranks, more than the group has, a rank twice, or different kinds or steps. A rank that knows
+/// no step contradicts none.
+fn agreed(group: usize, size: u64, members: Vec<(usize, &Collective)>) -> Result<Match<'_>, usize> {
     let (_, first) = members[0];
-    let is_same =
-        |(_, other): &(usize, &Collective)| other.kind == first.kind && other.step == first.step;
+    let step = members.iter().find_map(|(_, member)| member.step);
+    let is_same = |(_, other): &(usize, &Collective)| {
+        other.kind == first.kind && (other.step.is_none() || other.step == step)
+    };
     let is_twice = members.windows(2).any(|pair| pair[0].0 == pair[1].0);
-    if members.len() < 2 || is_twice || !members.iter().all(is_same) {
+    let is_crowd = members.len() as u64 > size;
+    if members.len() < 2 || is_crowd || is_twice || !members.iter().all(is_same) {
         return Err(members.len());
     }
     Ok(Match {
@@ -186,7 +197,7 @@ fn agreed(group: usize, members: Vec<(usize, &Collective)>) -> Result<Match<'_>,
             .map(|(_, member)| member.bytes)
             .max()
             .unwrap_or(0),
-        step: first.step,
+        step,
         sequence: first.sequence,
         members,
     })

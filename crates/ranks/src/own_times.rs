@@ -4,7 +4,7 @@
 //! for the slow ones. A slow rank therefore shows in the time that it does not communicate, which
 //! needs no common clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mindprof_answers::StepClass;
 use mindprof_model::Nanos;
@@ -70,17 +70,43 @@ pub(crate) struct OwnTimes {
     pub(crate) step: Nanos,
     /// The sum of the median durations of all steps.
     pub(crate) total: Nanos,
+    /// Whether the ranks communicate in most steps, as far as the recordings show.
+    pub(crate) has_communication: bool,
 }
 
 impl OwnTimes {
-    /// Collects the own times in time nearly linear in the number of steps of all ranks.
-    pub(crate) fn build(summaries: &[&RankSummary]) -> Self {
+    /// Collects the own times in time nearly linear in the number of steps of all ranks, except those
+    /// of some ranks, whose positions are sorted.
+    ///
+    /// A rank without collectives in a step in which most ranks have some is left out of it: part of
+    /// its recording is missing, and its waits would look like work.
+    pub(crate) fn build(summaries: &[&RankSummary], except: &[usize]) -> Self {
         let mut by_number: BTreeMap<u64, Vec<(usize, Nanos, ByCause)>> = BTreeMap::new();
         for (rank, summary) in summaries.iter().enumerate() {
+            if except.binary_search(&rank).is_ok() {
+                continue;
+            }
             let has_device = summary.device.is_some();
             for step in &summary.steps {
                 let of_step = by_number.entry(step.number).or_default();
                 of_step.push((rank, step.duration(), by_cause(step, has_device)));
+            }
+        }
+        let communicating: Vec<BTreeSet<u64>> = summaries
+            .iter()
+            .map(|summary| {
+                summary
+                    .collectives
+                    .iter()
+                    .filter_map(|found| found.step)
+                    .collect()
+            })
+            .collect();
+        for (number, ranks) in &mut by_number {
+            let has_any = |rank: usize| communicating[rank].contains(number);
+            let count = ranks.iter().filter(|(rank, ..)| has_any(*rank)).count();
+            if count * 2 > ranks.len() {
+                ranks.retain(|(rank, ..)| has_any(*rank));
             }
         }
         let steps: Vec<StepTimesOfRanks> = by_number
@@ -88,12 +114,19 @@ impl OwnTimes {
             .filter(|(_, ranks)| ranks.len() > 1)
             .map(|(number, ranks)| StepTimesOfRanks::new(number, ranks))
             .collect();
+        let communicates = |step: &&StepTimesOfRanks| {
+            let ranks = step.ranks.iter();
+            let found = ranks.filter(|(rank, ..)| communicating[*rank].contains(&step.number));
+            step.own < step.duration.0 || found.count() * 2 > step.ranks.len()
+        };
+        let has_communication = steps.iter().filter(communicates).count() * 2 > steps.len();
         let mut durations: Vec<Nanos> = steps.iter().map(|step| step.duration).collect();
         Self {
             total: durations
                 .iter()
                 .fold(Nanos::ZERO, |sum, &time| sum.saturating_add(time)),
             step: median(&mut durations).unwrap_or_default(),
+            has_communication,
             steps,
         }
     }
@@ -108,18 +141,24 @@ impl StepTimesOfRanks {
         Self {
             number,
             duration: Nanos(middle(&|rank| rank.1.0)),
-            own: middle(&|rank| rank.2.iter().sum()),
+            own: middle(&|rank| sum_of(&rank.2)),
             by_cause: std::array::from_fn(|cause| middle(&|rank| rank.2[cause])),
             ranks,
         }
     }
 }
 
+/// Returns the own time of all causes.
+pub(crate) fn sum_of(own: &ByCause) -> u64 {
+    own.iter().fold(0, |sum, &time| sum.saturating_add(time))
+}
+
 fn by_cause(step: &RankStep, has_device: bool) -> ByCause {
     let mut times = ByCause::default();
     for class in StepClass::ALL {
         if let Some(cause) = Cause::of(class, has_device) {
-            times[cause as usize] += step.time(class).0;
+            let time = &mut times[cause as usize];
+            *time = time.saturating_add(step.time(class).0);
         }
     }
     times

@@ -40,6 +40,39 @@ pub(crate) fn text_of(ranks: &[u64]) -> String {
     text
 }
 
+/// The most ranks of a group whose ranks are not listed one by one.
+pub(crate) const MOST_RANKS: u64 = 1 << 20;
+
+/// Returns the text of all ranks of a job, or `None` if their number is absurd.
+pub(crate) fn all_ranks(size: u64) -> Option<String> {
+    match size {
+        0 => None,
+        1 => Some("0".into()),
+        2..=MOST_RANKS => Some(format!("0-{}", size - 1)),
+        _ => None,
+    }
+}
+
+/// Returns the number of ranks in a text that [`text_of`] returned. Zero if they are not known.
+pub(crate) fn count_of(text: &str) -> u64 {
+    let runs = text.split(',').filter(|run| !run.is_empty());
+    runs.fold(0, |sum, run| {
+        sum.saturating_add(run_count(run).unwrap_or(0))
+    })
+}
+
+fn run_count(run: &str) -> Option<u64> {
+    let (ends, stride) = run.split_once(':').unwrap_or((run, "1"));
+    let (first, last) = ends.split_once('-').unwrap_or((ends, ends));
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    let stride: u64 = stride.parse().ok()?;
+    Some(
+        last.checked_sub(first)?
+            .checked_div(stride)?
+            .saturating_add(1),
+    )
+}
+
 fn run_length(ranks: &[u64], stride: u64) -> usize {
     let pairs = ranks.windows(2);
     1 + pairs.take_while(|pair| pair[1] - pair[0] == stride).count()
@@ -62,6 +95,7 @@ mod tests {
             (&[0, 5, 6, 7], "0,5-7"),
         ] {
             assert_eq!(text_of(ranks), text);
+            assert_eq!(count_of(text), ranks.len() as u64, "{text}");
         }
     }
 }

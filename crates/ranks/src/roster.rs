@@ -1,13 +1,14 @@
 //! Which ranks there are: missing ones, ranks that two files claim, and files of other jobs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::identity::RankSource;
 use crate::label::RankLabel;
 use crate::matched::most_frequent;
-use crate::rank_set::text_of;
+use crate::rank_set::{MOST_RANKS, text_of};
+use crate::runs::of_one_run;
 use crate::summary::{Fault, RankSummary};
 
 /// The ranks of a job that are there, and what is wrong with the set.
@@ -29,8 +30,8 @@ pub struct Roster {
     pub repeated: Vec<RankLabel>,
     /// The files that no rank is known of.
     pub unnumbered: Vec<RankLabel>,
-    /// The files that are of another job: their number of ranks differs, or excludes their rank.
-    /// Answers leave them out.
+    /// The files that are of another job or run: their number of ranks differs or excludes their rank,
+    /// or they begin more than an hour apart from the others. Answers leave them out.
     pub foreign: Vec<RankLabel>,
     /// The number of ranks that are known from the name of a file only.
     pub named_by_file: usize,
@@ -41,30 +42,46 @@ pub struct Roster {
 impl Roster {
     /// Looks over the summaries, and returns the positions of those that answers rest on.
     pub(crate) fn build(summaries: &[RankSummary]) -> (Self, Vec<usize>) {
-        let identities = || summaries.iter().map(|summary| &summary.identity);
-        let world_size = most_frequent(identities().filter_map(|identity| identity.world_size));
+        let world_size = world_size(summaries);
         let mut roster = Self {
             files: summaries.len(),
             world_size,
             ..Self::default()
         };
-        let mut seen: BTreeSet<u32> = BTreeSet::new();
-        let mut kept = Vec::with_capacity(summaries.len());
+        let mut same_job = Vec::with_capacity(summaries.len());
         for (position, summary) in summaries.iter().enumerate() {
             let identity = &summary.identity;
+            let is_of_job = world_size.is_none_or(|size| {
+                let is_stated = identity.world_size.is_none_or(|stated| stated == size);
+                is_stated && identity.rank.is_none_or(|rank| rank < size)
+            });
+            if is_of_job {
+                same_job.push(position);
+            } else {
+                roster.foreign.push(RankLabel::of(summary));
+            }
+        }
+        let same_run = of_one_run(summaries, &same_job);
+        let chosen = chosen(summaries, &same_run);
+        let mut seen: BTreeSet<u32> = BTreeSet::new();
+        let mut kept = Vec::with_capacity(summaries.len());
+        for position in same_job {
+            let summary = &summaries[position];
+            let identity = &summary.identity;
             let label = || RankLabel::of(summary);
-            let differs = identity.world_size.is_some() && identity.world_size != world_size;
-            let is_beyond = |rank: u32| world_size.is_some_and(|size| rank >= size);
-            if differs || identity.rank.is_some_and(is_beyond) {
+            let of_rank = identity.rank.and_then(|rank| chosen.get(&rank).copied());
+            if of_rank.is_some_and(|chosen| chosen != position) {
+                roster.repeated.push(label());
+                continue;
+            }
+            if !same_run.contains(&position) {
                 roster.foreign.push(label());
                 continue;
             }
             match identity.rank {
-                Some(rank) if !seen.insert(rank) => {
-                    roster.repeated.push(label());
-                    continue;
+                Some(rank) => {
+                    seen.insert(rank);
                 }
-                Some(_) => {}
                 None => roster.unnumbered.push(label()),
             }
             roster.named_by_file += usize::from(identity.source == RankSource::FileName);
@@ -73,6 +90,7 @@ impl Roster {
             }
             kept.push(position);
         }
+        roster.foreign.sort();
         roster.count(summaries, &kept, &seen);
         (roster, kept)
     }
@@ -86,13 +104,61 @@ impl Roster {
         let hosts: BTreeSet<&str> = hosts.collect();
         self.hosts = hosts.len();
         let size = self.world_size.filter(|_| !seen.is_empty()).unwrap_or(0);
-        // A file that states an absurd number of ranks must not cost as much.
-        let size = size.min(seen.len().saturating_mul(1_000) as u32 + 1_000_000);
-        let missing = (0..size).filter(|rank| !seen.contains(rank)).map(u64::from);
-        let missing: Vec<u64> = missing.collect();
-        self.missing_count = missing.len();
-        self.missing = text_of(&missing);
+        self.missing_count = (size as usize).saturating_sub(seen.len());
+        self.missing = if u64::from(size) <= MOST_RANKS {
+            let missing = (0..size).filter(|rank| !seen.contains(rank)).map(u64::from);
+            text_of(&missing.collect::<Vec<u64>>())
+        } else {
+            gaps(seen, size)
+        };
     }
+}
+
+/// Returns the ranks that are missing as a text of ranges, in time linear in the number of others. A
+/// file that states an absurd number of ranks must not cost as much.
+fn gaps(seen: &BTreeSet<u32>, size: u32) -> String {
+    let mut text = String::new();
+    let mut next = 0;
+    for &rank in seen.iter().chain([&size]) {
+        if next < rank {
+            let comma = if text.is_empty() { "" } else { "," };
+            let last = rank - 1;
+            text.push_str(&match last - next {
+                0 => format!("{comma}{last}"),
+                1.. => format!("{comma}{next}-{last}"),
+            });
+        }
+        next = rank.saturating_add(1);
+    }
+    text
+}
+
+/// Returns the number of ranks that most files state, unless more files contradict it: those that
+/// state none and are of a rank beyond it.
+fn world_size(summaries: &[RankSummary]) -> Option<u32> {
+    let identities = || summaries.iter().map(|summary| &summary.identity);
+    let size = most_frequent(identities().filter_map(|identity| identity.world_size))?;
+    let stating = identities().filter(|identity| identity.world_size == Some(size));
+    let beyond = identities().filter(|identity| {
+        identity.world_size.is_none() && identity.rank.is_some_and(|rank| rank >= size)
+    });
+    (stating.count() >= beyond.count()).then_some(size)
+}
+
+/// Returns the file of each rank among those of one run: a complete one before a damaged one, the one
+/// with the most events of several.
+fn chosen(summaries: &[RankSummary], run: &BTreeSet<usize>) -> BTreeMap<u32, usize> {
+    let mut chosen: BTreeMap<u32, usize> = BTreeMap::new();
+    let worth = |place: usize| (!is_incomplete(&summaries[place]), summaries[place].events);
+    for &place in run {
+        if let Some(rank) = summaries[place].identity.rank {
+            let best = chosen.entry(rank).or_insert(place);
+            if worth(place) > worth(*best) {
+                *best = place;
+            }
+        }
+    }
+    chosen
 }
 
 fn is_incomplete(summary: &RankSummary) -> bool {

@@ -4,10 +4,10 @@ use mindprof_answers::micros;
 use mindprof_model::Nanos;
 use serde::Serialize;
 
+use crate::excess::{difference, differences, named_cause};
 use crate::label::RankLabel;
 use crate::median::{deviation, median};
-use crate::own_times::{ByCause, Cause, OwnTimes, StepTimesOfRanks};
-use crate::stragglers::{difference, differences, named_cause};
+use crate::own_times::{ByCause, Cause, OwnTimes, StepTimesOfRanks, sum_of};
 use crate::summary::RankSummary;
 
 /// The number of steps from which on some of them can be told to be slow.
@@ -60,8 +60,8 @@ pub(crate) fn slow_steps(summaries: &[&RankSummary], times: &OwnTimes) -> Vec<Sl
         .map(|step| difference(step.duration.0, 0))
         .collect();
     let usual = difference(times.step.0, 0);
-    let least = DEVIATIONS * deviation(&durations, usual);
-    let least = least.max(times.step.0 * SLOW_PERCENT / 100);
+    let least = DEVIATIONS.saturating_mul(deviation(&durations, usual));
+    let least = least.max(times.step.0.saturating_mul(SLOW_PERCENT) / 100);
     let usual_times = UsualTimes::build(summaries.len(), times);
     let slow = times.steps.iter().filter_map(|step| {
         let excess = step.duration.saturating_sub(times.step);
@@ -87,17 +87,16 @@ fn blame(
     excess: Nanos,
     usual: &UsualTimes,
 ) -> (Blame, Option<Cause>) {
-    let growth = |rank: usize, by_cause: &ByCause| {
-        let own: u64 = by_cause.iter().sum();
-        difference(own, usual.own[rank])
-    };
+    let growth = |rank: usize, by_cause: &ByCause| difference(sum_of(by_cause), usual.own[rank]);
     let mut growths: Vec<i64> = step
         .ranks
         .iter()
         .map(|(rank, _, own)| growth(*rank, own))
         .collect();
-    let covers =
-        |growth: i64| growth > 0 && growth.unsigned_abs() * 100 >= excess.0 * BLAMED_PERCENT;
+    let covers = |growth: i64| {
+        let covered = u128::from(growth.unsigned_abs()) * 100;
+        growth > 0 && covered >= u128::from(excess.0) * u128::from(BLAMED_PERCENT)
+    };
     let middle = median(&mut growths).unwrap_or(0);
     if covers(middle) {
         let grown: [i64; Cause::ALL.len()] = std::array::from_fn(|cause| {
@@ -141,9 +140,7 @@ impl UsualTimes {
         };
         let all = of_ranks.iter();
         Self {
-            own: all
-                .map(|list| middle(list, &|own| own.iter().sum()))
-                .collect(),
+            own: all.map(|list| middle(list, &|own| sum_of(own))).collect(),
             by_cause: of_ranks
                 .iter()
                 .map(|list| std::array::from_fn(|cause| middle(list, &|own| own[cause])))

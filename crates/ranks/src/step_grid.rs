@@ -50,7 +50,7 @@ impl StepGrid {
         let (_, kept) = Roster::build(ranks.summaries());
         let kept = kept.iter().map(|&place| &ranks.summaries()[place]);
         let kept: Vec<&RankSummary> = kept.collect();
-        let times = OwnTimes::build(&kept);
+        let times = OwnTimes::build(&kept, &[]);
         let steps = times.steps.iter().map(|step| GridStep {
             number: step.number,
             own_p50: Nanos(step.own),

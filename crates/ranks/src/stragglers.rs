@@ -6,24 +6,28 @@ use mindprof_answers::micros;
 use mindprof_model::Nanos;
 use serde::Serialize;
 
+use crate::excess::{Excess, Limit};
 use crate::label::RankLabel;
-use crate::median::{deviation, median};
-use crate::own_times::{ByCause, Cause, OwnTimes};
+use crate::lateness::Lateness;
+use crate::median::median;
+use crate::own_times::{ByCause, Cause, OwnTimes, sum_of};
 use crate::summary::RankSummary;
 
-/// A rank is slow if its own time exceeds the median rank's by this share of a step, in most steps.
-const SLOW_PERCENT: u64 = 5;
+/// Waiting matters if the median rank communicates for this share of the steps.
+const WAITING_PERCENT: u64 = 5;
 
-/// A rank is slow in a step only if it exceeds the median rank's by at least half of that.
-const MOST_STEPS_PERCENT: usize = 75;
-
-/// If there are enough ranks to tell how much they vary, a slow rank exceeds the median by this many
-/// median deviations.
-const DEVIATIONS: u64 = 5;
-const ENOUGH_RANKS: usize = 5;
-
-/// A cause is named only if it covers this share of the difference.
-const NAMED_PERCENT: u64 = 80;
+const ONE_RANK: &str = "there is only one rank";
+const NO_STEPS: &str = "no step was recorded by two ranks: call `prof.step()` in the training loop";
+const FEWER_STEPS: &str = "fewer than five steps were recorded by two ranks, and by chance \
+    some ranks take longer in a few steps: record more";
+const NO_COMMUNICATION: &str = "the recordings show no communication, and thus not which ranks wait: \
+    record the devices";
+const UNWITNESSED: &str = "a rank does something else while others communicate, and no common clock \
+    tells whether they wait for it";
+const WAITS_ELSEWHERE: &str = "a rank computes longer than the others, which do something else \
+    meanwhile: whether they wait for it was not recorded as communication";
+const INCOMPLETE: &str = "ranks are missing or cannot be compared, and the others may wait for them: \
+    add their traces";
 
 /// A machine is slow if at least this share of its ranks are, and other machines have few.
 const HOST_PERCENT: usize = 75;
@@ -80,117 +84,105 @@ pub struct Stragglers {
     pub unknown: Option<&'static str>,
 }
 
+impl Straggler {
+    /// Returns whether most of the excess is work that a recording shows, and no time that may be a
+    /// wait.
+    fn is_work(&self) -> bool {
+        let [computing, data, copies, _] = self.by_cause;
+        let work = [computing, data, copies]
+            .into_iter()
+            .fold(0, i64::saturating_add);
+        work > 0 && work.unsigned_abs() >= self.excess.0 / 2
+    }
+}
+
 impl Stragglers {
-    /// Finds slow ranks in time linear in the number of steps of all ranks.
-    pub(crate) fn build(summaries: &[&RankSummary], times: &OwnTimes) -> Self {
-        if times.steps.is_empty() {
+    /// Finds slow ranks in time linear in the number of steps of all ranks. `is_whole` tells whether
+    /// the ranks of the job are all there and of one run.
+    pub(crate) fn build(
+        summaries: &[&RankSummary],
+        times: &OwnTimes,
+        lateness: &Lateness,
+        is_whole: bool,
+    ) -> Self {
+        let excesses = Excess::of_ranks(summaries.len(), times, sum_of);
+        let compared = excesses.iter().flatten().count();
+        let unknown = if summaries.len() < 2 {
+            Some(ONE_RANK)
+        } else if times.steps.is_empty() {
+            Some(NO_STEPS)
+        } else if !times.has_communication {
+            Some(NO_COMMUNICATION)
+        } else if compared < 2 {
+            Some(FEWER_STEPS)
+        } else {
+            None
+        };
+        if unknown.is_some() {
             return Self {
-                unknown: Some(if summaries.len() < 2 {
-                    "there is only one rank"
-                } else {
-                    "no step was recorded by two ranks: call `prof.step()` in the training loop"
-                }),
+                unknown,
                 ..Self::default()
             };
         }
-        let excesses = Excess::of_ranks(summaries.len(), times);
-        let mut middles: Vec<i64> = excesses
-            .iter()
-            .flatten()
-            .map(|excess| excess.middle)
-            .collect();
-        let center = median(&mut middles).unwrap_or(0);
-        let spread = deviation(&middles, center);
-        let is_known = middles.len() >= ENOUGH_RANKS;
-        let least = (times.step.0 * SLOW_PERCENT).div_ceil(100);
-        let mut next = 0;
+        let limit = Limit::of(&excesses, times);
+        let (mut next, mut is_unwitnessed) = (0, false);
         let mut ranks: Vec<Straggler> = Vec::new();
         for (rank, excess) in excesses.iter().enumerate() {
             let Some(excess) = excess else { continue };
-            let is_slow = excess.middle > 0
-                && excess.middle.unsigned_abs() >= least.max(1)
-                && excess.slow_steps(least) * 100 >= excess.per_step.len() * MOST_STEPS_PERCENT
-                && (!is_known || excess.middle.abs_diff(center) > DEVIATIONS * spread);
-            if is_slow {
-                ranks.push(excess.straggler(RankLabel::of(summaries[rank]), times, least));
-            } else {
+            if !limit.is_exceeded(excess) {
                 next = next.max(excess.middle);
+                continue;
+            }
+            let label = RankLabel::of(summaries[rank]);
+            let straggler = excess.straggler(label, times, limit.least);
+            match lateness.is_waited_for(rank) {
+                Some(true) => ranks.push(straggler),
+                // It has less to communicate than the others, and nobody waits for it.
+                Some(false) => {}
+                None if straggler.is_work() => ranks.push(straggler),
+                None => is_unwitnessed = true,
             }
         }
         ranks.sort_by_key(|straggler| std::cmp::Reverse(straggler.excess));
+        let is_compared = compared == summaries.len();
+        let unknown = if !ranks.is_empty() {
+            None
+        } else if is_unwitnessed {
+            Some(UNWITNESSED)
+        } else if computes_longer(summaries.len(), times) {
+            Some(WAITS_ELSEWHERE)
+        } else if !is_compared || (!is_whole && waits(times)) {
+            Some(INCOMPLETE)
+        } else {
+            None
+        };
         Self {
             hosts: slow_hosts(summaries, &ranks),
             ranks,
             next: Nanos(next.unsigned_abs()),
-            unknown: None,
+            unknown,
         }
     }
 }
 
-/// By how much one rank exceeds the median rank.
-#[derive(Debug, Default)]
-struct Excess {
-    per_step: Vec<i64>,
-    by_cause: [Vec<i64>; Cause::ALL.len()],
-    middle: i64,
+/// Returns whether a rank does more work of the kinds that are never a wait, although its own time is
+/// not longer.
+fn computes_longer(ranks: usize, times: &OwnTimes) -> bool {
+    let work = |own: &ByCause| own[0].saturating_add(own[1]).saturating_add(own[2]);
+    let excesses = Excess::of_ranks(ranks, times, work);
+    let limit = Limit::of(&excesses, times);
+    let mut found = excesses.iter().flatten();
+    found.any(|excess| limit.is_exceeded(excess))
 }
 
-impl Excess {
-    fn of_ranks(ranks: usize, times: &OwnTimes) -> Vec<Option<Self>> {
-        let mut excesses: Vec<Option<Self>> = (0..ranks).map(|_| None).collect();
-        for step in &times.steps {
-            for (rank, _, by_cause) in &step.ranks {
-                let excess = excesses[*rank].get_or_insert_default();
-                let own: u64 = by_cause.iter().sum();
-                excess.per_step.push(difference(own, step.own));
-                for (cause, list) in excess.by_cause.iter_mut().enumerate() {
-                    list.push(difference(by_cause[cause], step.by_cause[cause]));
-                }
-            }
-        }
-        for excess in excesses.iter_mut().flatten() {
-            excess.middle = median(&mut excess.per_step.clone()).unwrap_or(0);
-        }
-        excesses
-    }
-
-    fn slow_steps(&self, least: u64) -> usize {
-        let is_slow = |excess: &&i64| **excess > 0 && excess.unsigned_abs() * 2 >= least;
-        self.per_step.iter().filter(is_slow).count()
-    }
-
-    fn straggler(&self, rank: RankLabel, times: &OwnTimes, least: u64) -> Straggler {
-        let by_cause: [i64; Cause::ALL.len()] =
-            std::array::from_fn(|cause| median(&mut self.by_cause[cause].clone()).unwrap_or(0));
-        let excess = self.middle.unsigned_abs();
-        Straggler {
-            rank,
-            excess: Nanos(excess),
-            share: excess as f64 / times.step.0.max(1) as f64,
-            slow_steps: self.slow_steps(least),
-            steps: self.per_step.len(),
-            cause: named_cause(by_cause, excess),
-            by_cause,
-        }
-    }
-}
-
-/// Returns the cause that covers most of a difference.
-pub(crate) fn named_cause(by_cause: [i64; Cause::ALL.len()], excess: u64) -> Option<Cause> {
-    let causes = Cause::ALL.into_iter().zip(by_cause);
-    let (cause, most) = causes.max_by_key(|&(_, time)| time)?;
-    let covers = most > 0 && most.unsigned_abs() * 100 >= excess * NAMED_PERCENT;
-    (covers && excess > 0).then_some(cause)
-}
-
-/// Returns the difference between a rank's times by cause and the median rank's.
-pub(crate) fn differences(own: &ByCause, middle: &ByCause) -> [i64; Cause::ALL.len()] {
-    std::array::from_fn(|cause| difference(own[cause], middle[cause]))
-}
-
-pub(crate) fn difference(one: u64, other: u64) -> i64 {
-    let difference = i128::from(one) - i128::from(other);
-    i64::try_from(difference).unwrap_or(if one > other { i64::MAX } else { i64::MIN })
+/// Returns whether ranks communicate for long enough that waiting may matter.
+fn waits(times: &OwnTimes) -> bool {
+    let communication = times
+        .steps
+        .iter()
+        .map(|step| step.duration.0.saturating_sub(step.own));
+    let middle = median(&mut communication.collect::<Vec<u64>>()).unwrap_or(0);
+    u128::from(middle) * 100 >= u128::from(times.step.0) * u128::from(WAITING_PERCENT)
 }
 
 fn slow_hosts(summaries: &[&RankSummary], ranks: &[Straggler]) -> Vec<SlowHost> {

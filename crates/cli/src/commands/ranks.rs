@@ -26,7 +26,8 @@ The rank of a file is what its trace states, otherwise what its name contains,
 as in rank3.json.
 
 Clocks are aligned on the ends of collectives. A rank is slow if the work that
-is not communication takes 5 % of a step more than on the median rank.
+is not communication takes 5 % of a step more than on the median rank, in at
+least five steps, and the others wait for it.
 
 Exit codes: 0 success, 1 some files could not be read, 2 none could be read,
 failure or usage error";

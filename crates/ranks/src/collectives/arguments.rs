@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{listed_group, only_group, shared};
 use crate::identity::{Group, Identity};
-use crate::rank_set::text_of;
+use crate::rank_set::{MOST_RANKS, all_ranks, count_of, text_of};
 
 /// The arguments of one collective. Each is `None` if the trace does not tell.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -17,6 +17,7 @@ pub(super) struct CommunicationArguments {
     name: Option<String>,
     description: Option<String>,
     ranks: Option<Vec<u64>>,
+    size: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -52,7 +53,7 @@ impl CommunicationArguments {
         let width = fields.dtype.as_deref().and_then(element_bytes);
         let ranks = fields.ranks.as_ref().and_then(listed_ranks);
         let is_whole = |ranks: &Vec<u64>| fields.size.is_none_or(|size| size == ranks.len() as u64);
-        let ranks = ranks.filter(is_whole);
+        let ranks = ranks.filter(|ranks| !ranks.is_empty()).filter(is_whole);
         let ranks = ranks.or_else(|| strided_ranks(fields.first?, fields.stride?, fields.size?));
         Self {
             kind: fields.kind.filter(|kind| !kind.is_empty()),
@@ -61,6 +62,7 @@ impl CommunicationArguments {
             name: fields.name,
             description: fields.description,
             ranks,
+            size: fields.size,
         }
     }
 
@@ -71,7 +73,13 @@ impl CommunicationArguments {
         };
         let listed = listed_group(identity, name);
         let ranks = self.ranks.as_deref().map(|ranks| shared(&text_of(ranks)));
-        let ranks = ranks.or_else(|| listed.map(|group| group.ranks.clone()));
+        let is_sized = |group: &&Group| self.size.is_none_or(|size| size == count_of(&group.ranks));
+        let ranks = ranks.or_else(|| Some(listed.filter(is_sized)?.ranks.clone()));
+        // A group as large as the job has all of its ranks.
+        let size = self
+            .size
+            .filter(|&size| identity.world_size.map(u64::from) == Some(size));
+        let ranks = ranks.or_else(|| size.and_then(all_ranks).map(Into::into));
         let description = self.description.as_deref().map(shared);
         let description = description.or_else(|| listed.map(|group| group.description.clone()));
         Some(Group {
@@ -89,9 +97,6 @@ fn listed_ranks(value: &Value) -> Option<Vec<u64>> {
         list => serde_json::from_value(list.clone()).ok(),
     }
 }
-
-/// The most ranks of a group that is given by its first rank and a stride.
-const MOST_RANKS: u64 = 1 << 20;
 
 fn strided_ranks(first: u64, stride: u64, size: u64) -> Option<Vec<u64>> {
     let is_sound = stride > 0 && (1..=MOST_RANKS).contains(&size);

@@ -12,7 +12,7 @@ use crate::histogram::Histogram;
 use crate::median::median;
 
 /// A transfer is slow if it takes this many percent of the usual time.
-const SLOW_PERCENT: u64 = 125;
+const SLOW_PERCENT: u128 = 125;
 
 /// The fewest transfers and the fewest groups that a comparison rests on.
 const FEWEST: usize = 3;
@@ -52,7 +52,7 @@ fn slow_link(facts: &Facts<'_>) -> Outcome {
     };
     let mut alike: BTreeMap<Alike, BTreeMap<usize, Vec<&Arrival>>> = BTreeMap::new();
     for arrival in arrivals {
-        let key = (arrival.kind, arrival.bytes, arrival.ranks);
+        let key = (arrival.kind, arrival.bytes, arrival.ranks.len());
         let groups = alike.entry(key).or_default();
         groups.entry(arrival.group).or_default().push(arrival);
     }
@@ -67,14 +67,15 @@ fn slow_link(facts: &Facts<'_>) -> Outcome {
             continue;
         };
         for (group, time) in medians {
-            if time.0 * 100 > usual.0 * SLOW_PERCENT {
+            if u128::from(time.0) * 100 > u128::from(usual.0) * SLOW_PERCENT {
                 let list = &groups[&group];
-                let exposed: u64 = list.iter().map(|arrival| exposed(arrival).0).sum();
+                let times = list.iter().map(|arrival| exposed(arrival).0);
+                let exposed = times.fold(0, u64::saturating_add);
                 // The part of the transfer that is beyond the usual time, if it is exposed.
                 let beyond = u128::from(exposed) * u128::from(time.saturating_sub(usual).0);
                 let beyond = beyond / u128::from(time.0.max(1));
                 let (sum, count) = excesses.entry(group).or_default();
-                *sum += u64::try_from(beyond).unwrap_or(exposed);
+                *sum = sum.saturating_add(u64::try_from(beyond).unwrap_or(exposed));
                 *count += list.len() as u64;
             }
         }
@@ -85,7 +86,7 @@ fn slow_link(facts: &Facts<'_>) -> Outcome {
     };
     // All ranks wait for the slowest group at the next collective that they share.
     let ranks = facts.arrivals.iter().find(|arrival| arrival.group == group);
-    let ranks = ranks.map_or(1, |arrival| arrival.ranks as u64);
+    let ranks = ranks.map_or(1, |arrival| arrival.ranks.len());
     let share = time as f64 / ranks as f64 / facts.times.total.0.max(1) as f64;
     Outcome::Found(Evidence {
         share,
@@ -117,7 +118,8 @@ fn slowed_by_compute(facts: &Facts<'_>) -> Outcome {
     let mut alike: BTreeMap<(usize, CollectiveKind, u64), [Vec<&Arrival>; 2]> = BTreeMap::new();
     for arrival in arrivals {
         // Waiting hides nothing and is hidden by nothing, so only the transfer counts.
-        let (hidden, exposed) = (arrival.hidden.0, exposed(arrival).0);
+        let hidden = u128::from(arrival.hidden.0);
+        let exposed = u128::from(exposed(arrival).0);
         let side = match hidden * 100 / (hidden + exposed).max(1) {
             0..=20 => 0,
             80.. => 1,
@@ -133,7 +135,7 @@ fn slowed_by_compute(facts: &Facts<'_>) -> Outcome {
         }
         let alone = median_transfer(alone.iter().copied()).unwrap_or_default();
         let slowed = median_transfer(beside.iter().copied()).unwrap_or_default();
-        if slowed.0 * 100 > alone.0 * SLOW_PERCENT {
+        if u128::from(slowed.0) * 100 > u128::from(alone.0) * SLOW_PERCENT {
             count += beside.len() as u64;
             let beyond = slowed.saturating_sub(alone);
             let exposures = beside.iter().map(|arrival| exposed(arrival));

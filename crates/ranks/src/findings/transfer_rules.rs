@@ -98,7 +98,8 @@ fn small_messages(facts: &Facts<'_>) -> Outcome {
     for list in many {
         count += list.len() as u64;
         let without_longest = |of: &dyn Fn(&Arrival) -> Nanos| {
-            let sum: u64 = list.iter().map(|arrival| of(arrival).0).sum();
+            let times = list.iter().map(|arrival| of(arrival).0);
+            let sum = times.fold(0, u64::saturating_add);
             let longest = list.iter().map(|arrival| of(arrival).0).max().unwrap_or(0);
             facts.share(Nanos(sum - longest))
         };

@@ -43,6 +43,10 @@ pub(crate) struct Job {
     pub(crate) base_unix_ns: u64,
     /// Changes the noise.
     pub(crate) seed: u64,
+    /// The most that noise adds to the work of a rank between two collectives.
+    pub(crate) noise: u64,
+    /// The name of the kernel that communicates.
+    pub(crate) kernel: &'static str,
 }
 
 /// The work of a rank between two collectives.
@@ -59,6 +63,8 @@ impl Job {
             ranks_per_host: 8,
             base_unix_ns: 1_700_000_000_000_000_000,
             seed: 1,
+            noise: 60,
+            kernel: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
         }
     }
 
@@ -108,7 +114,7 @@ impl Job {
 
     fn work(&self, rank: u64, half: u64) -> u64 {
         let extras = self.extras_of(rank, half);
-        let noise = self.noise(rank, half) % 60;
+        let noise = self.noise(rank, half) % self.noise.max(1);
         HALF + noise + extras.map(|extra| extra.time).sum::<u64>()
     }
 
@@ -184,7 +190,8 @@ impl Job {
         drawing.launched(now, 7, "gemm", (now, begin + work));
         // The ends differ by up to four microseconds.
         let end_ns = 1_000 * end + self.noise(rank, half + 7_777) % 4_000;
-        drawing.collective(now, (1_000 * (begin + work), end_ns), &self.arguments(half));
+        let span_ns = (1_000 * (begin + work), end_ns);
+        drawing.collective(now, self.kernel, span_ns, &self.arguments(half));
     }
 
     fn arguments(&self, half: u64) -> String {
@@ -254,9 +261,8 @@ impl Drawing {
         self.part.add_linked_event(event, links);
     }
 
-    fn collective(&mut self, call: u64, span_ns: (u64, u64), arguments: &str) {
+    fn collective(&mut self, call: u64, name: &str, span_ns: (u64, u64), arguments: &str) {
         let links = self.launch(call);
-        let name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)";
         let event = self.event(Category::Kernel, name, self.communication, span_ns);
         self.part.add_linked_event(event, links);
         let text = self

@@ -157,7 +157,7 @@ fn a_rank_of_another_run_is_not_trusted() {
     let job = Job::new(8, 10);
     let mut other = Job::new(8, 10).with(0, Some(2), Work::Host, 40_000);
     other = other.with(1, Some(6), Work::Host, 70_000);
-    other.base_unix_ns += 3_600_000_000_000;
+    other.base_unix_ns += 60_000_000_000;
     let mut summaries = job.summaries();
     summaries[4] = other.summaries().swap_remove(4);
     let answer = answer(summaries);

@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 #![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
+mod doubts;
 mod goldens;
 mod hta;
 mod job;
 mod made_up;
 mod merging;
 mod rules;
+mod runs;

@@ -1,7 +1,10 @@
 //! Rules about a job: found, and alike but not found.
 
+use mindprof_answers::StepClass;
 use mindprof_model::Nanos;
-use mindprof_ranks::{Collective, CollectiveKind, Group, JobAnswer, JobFinding, RankSummary};
+use mindprof_ranks::{
+    Collective, CollectiveKind, Group, JobAnswer, JobFinding, RankStep, RankSummary,
+};
 
 use crate::job::{Job, answer};
 
@@ -15,21 +18,41 @@ fn finding<'a>(answer: &'a JobAnswer, rule: &str) -> Option<&'a JobFinding> {
         .find(|found| found.rule == rule)
 }
 
-/// Adds a collective of 100 us, times `slower`, before the end of each of the rank's own ones.
+/// Adds collectives of 100 us, times `slower`, one after the other, before each of the rank's own ones.
+/// They take the place of computing.
 fn add(summary: &mut RankSummary, count: u64, of: &Collective, slower: u64) {
     let own = summary.collectives.clone();
+    let length = Nanos(100 * MICRO * slower);
     for (place, found) in (0..).zip(&own) {
+        let mut end = found.end;
         for repeated in 0..count {
             summary.collectives.push(Collective {
-                start: found.end - Nanos(100 * MICRO * slower),
-                end: found.end,
-                exposed: Nanos(100 * MICRO * slower),
+                start: end - length,
+                end,
+                exposed: length,
                 sequence: Some(1_000_000 + 100 * place + repeated),
                 step: found.step,
                 ..of.clone()
             });
+            end = end - length;
         }
+        let step = summary
+            .steps
+            .iter_mut()
+            .find(|step| Some(step.number) == found.step);
+        communicate(step.unwrap(), count * length.0);
     }
+    summary.collectives.sort();
+}
+
+/// Turns computing of a step into communication.
+fn communicate(step: &mut RankStep, time: u64) {
+    let (kernel, communication) = (
+        StepClass::Kernel as usize,
+        StepClass::Communication as usize,
+    );
+    step.classes[kernel] = step.classes[kernel].saturating_sub(Nanos(time));
+    step.classes[communication] = step.classes[communication].saturating_add(Nanos(time));
 }
 
 fn collective(summary: &RankSummary) -> Collective {

@@ -21,7 +21,10 @@ pub(crate) fn roster_notes(answer: &JobAnswer) -> Vec<String> {
     }
     let lists = [
         (&roster.repeated, "repeat a rank and are left out"),
-        (&roster.foreign, "are of another job and are left out"),
+        (
+            &roster.foreign,
+            "are of another job or run and are left out",
+        ),
         (&roster.unnumbered, "do not tell their rank"),
     ];
     for (files, what) in lists {
@@ -75,7 +78,7 @@ pub(crate) fn clock_notes(answer: &JobAnswer) -> Vec<String> {
     }
     if !clocks.doubtful.is_empty() {
         let line = format!(
-            "Collectives of {} do not end with those of the others: another run, or too few of them",
+            "Collectives of {} do not end with those of the others: another run, a clock that jumped, or too few of them",
             ranks_words(&clocks.doubtful)
         );
         notes.push(line);
@@ -88,11 +91,17 @@ pub(crate) fn clock_notes(answer: &JobAnswer) -> Vec<String> {
         );
         if communication.without_group > 0 {
             line = format!(
-                "{line}; {} name no process group",
+                "{line}; {} name no process group of known ranks",
                 communication.without_group
             );
         }
         notes.push(line);
+    }
+    if communication.incomplete > 0 {
+        let count = counted(communication.incomplete, "collective");
+        notes.push(format!(
+            "{count} left out: ranks of their groups have no trace or no common clock"
+        ));
     }
     notes
 }

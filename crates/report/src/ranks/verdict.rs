@@ -23,12 +23,12 @@ pub(crate) fn verdict(answer: &JobAnswer) -> String {
         let steps = counted(answer.steps.count as u64, "step");
         job = format!("{job}, {steps} of {}", short_time(answer.steps.p50));
     }
-    format!("{job}: {}.", finding(answer))
+    format!("{job}: {}.", finding(answer, ranks))
 }
 
-fn finding(answer: &JobAnswer) -> String {
+fn finding(answer: &JobAnswer, ranks: usize) -> String {
     let Some(first) = answer.findings.found.first() else {
-        return without_findings(answer);
+        return without_findings(answer, ranks);
     };
     let share = share_words(first.share);
     match first.rule {
@@ -49,7 +49,7 @@ fn finding(answer: &JobAnswer) -> String {
     }
 }
 
-fn without_findings(answer: &JobAnswer) -> String {
+fn without_findings(answer: &JobAnswer, ranks: usize) -> String {
     if let Some(step) = answer.slow_steps.first() {
         let who = match &step.blame {
             Blame::Rank(rank) => format!("because of {}", visible(&rank.text())),
@@ -59,8 +59,13 @@ fn without_findings(answer: &JobAnswer) -> String {
         let excess = short_time(step.excess);
         return format!("step {} took {excess} longer, {who}", step.number);
     }
-    if let Some(unknown) = answer.stragglers.unknown {
-        return format!("ranks cannot be compared, because {unknown}");
+    let mut unknown = answer.findings.unknown.iter();
+    let Some(unknown) = unknown.find(|unknown| unknown.rule == "slow-rank") else {
+        return "no rank is slower than the others".into();
+    };
+    let missing = unknown.missing;
+    if ranks == 1 {
+        return format!("ranks cannot be compared, because {missing}");
     }
-    "no rank is slower than the others".into()
+    format!("it cannot be told which rank is slow, because {missing}")
 }
