@@ -117,20 +117,17 @@ impl Roster {
 /// Returns the ranks that are missing as a text of ranges, in time linear in the number of others. A
 /// file that states an absurd number of ranks must not cost as much.
 fn gaps(seen: &BTreeSet<u32>, size: u32) -> String {
-    let mut text = String::new();
+    let mut parts = Vec::new();
     let mut next = 0;
     for &rank in seen.iter().chain([&size]) {
-        if next < rank {
-            let comma = if text.is_empty() { "" } else { "," };
-            let last = rank - 1;
-            text.push_str(&match last - next {
-                0 => format!("{comma}{last}"),
-                1.. => format!("{comma}{next}-{last}"),
-            });
+        match rank.saturating_sub(next) {
+            0 => {}
+            1 => parts.push(next.to_string()),
+            2.. => parts.push(format!("{next}-{}", rank - 1)),
         }
         next = rank.saturating_add(1);
     }
-    text
+    parts.join(",")
 }
 
 /// Returns the number of ranks that most files state, unless more files contradict it: those that
