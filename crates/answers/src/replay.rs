@@ -13,6 +13,7 @@ mod joints;
 mod path;
 mod removals;
 mod stages;
+mod task_queue;
 mod tasks;
 
 use std::ops::Range;

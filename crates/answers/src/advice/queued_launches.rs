@@ -1,7 +1,8 @@
-//! Launches by a queue of tasks, which the replay does not follow.
+//! Launches by threads that the replay does not follow.
 //!
-//! An NPU's operators queue their tasks, and a thread without operators launches them. The replay
-//! follows threads with operators, so it may let kernels begin before that thread could launch them.
+//! An NPU's operators may queue their tasks, and a thread without operators launches them. The replay
+//! follows that thread if it is one and the recording shows the queue. Otherwise it may let kernels
+//! begin before they could be launched.
 
 use mindprof_model::{Category, EventId, Nanos, Profile};
 use rustc_hash::FxHashMap;
@@ -10,19 +11,19 @@ use crate::replay::Replay;
 
 /// The reason why rules that need the replay cannot tell.
 pub(super) const NOT_REPLAYED: &str =
-    "a queue of tasks launches the kernels, and its delays are not modelled";
+    "a queue of tasks launches the kernels, and a replay does not explain its delays";
 
 /// The part of kernels that a queue launches, from which it matters.
 const MANY: f64 = 0.2;
 
-/// The part of the recorded time that the replay has to explain.
-const EXPLAINED: f64 = 0.8;
+/// The part of the recorded time that the replay has to explain, at least and at most.
+const EXPLAINED: std::ops::Range<f64> = 0.8..1.25;
 
-/// Returns whether a queue launches kernels, and the replay is much faster than the recording.
+/// Returns whether a queue launches kernels, and the replay takes another time than the recording.
 pub(super) fn is_misled(profile: &Profile, replay: &Replay) -> bool {
     let recorded = recorded(replay).0 as f64;
     let replayed = replay.recorded().total().0 as f64;
-    replayed < EXPLAINED * recorded && queued_part(profile) > MANY
+    !EXPLAINED.contains(&(replayed / recorded.max(1.0))) && queued_part(profile) > MANY
 }
 
 /// Returns the time of all steps.

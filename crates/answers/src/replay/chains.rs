@@ -2,8 +2,8 @@
 //! events.
 //!
 //! The thread of the loop is a chain of tasks without gaps, each of which belongs to the innermost
-//! event that is open. Other threads are kept if they run backward work, without the gaps between
-//! their events.
+//! event that is open. Other threads are kept if they run backward work or take queued tasks, without
+//! the gaps between their events.
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{
@@ -13,6 +13,7 @@ use mindprof_model::{
 
 use super::calls::CallWait;
 use super::host_tasks::{HostTask, HostTasks};
+use super::task_queue::TaskQueue;
 use super::tasks::NONE;
 use crate::recorder_cost::{CostName, RecorderCost};
 
@@ -30,6 +31,8 @@ pub(super) struct Chain {
     pub(super) launches: Vec<(u32, u32)>,
     /// The tasks of calls that may wait for device work.
     pub(super) waits: Vec<(u32, CallWait)>,
+    /// The events that queue or take tasks, each with its first task.
+    pub(super) queued: Vec<(u32, u32)>,
     is_loop: bool,
     runs_backward: bool,
     open: Vec<Open>,
@@ -52,6 +55,8 @@ struct Open {
     /// The correlation id of a call that has no task yet, or zero.
     correlation: u32,
     wait: CallWait,
+    /// Whether it queues or takes a task, and has no task of its own yet.
+    is_queued: bool,
 }
 
 /// Facts about an event that decide on its tasks.
@@ -62,6 +67,7 @@ struct Facts {
     is_backward: bool,
     correlation: u32,
     wait: CallWait,
+    is_queued: bool,
 }
 
 impl Chain {
@@ -70,6 +76,7 @@ impl Chain {
         analysis: &Analysis,
         loop_thread: ThreadId,
         cost: &RecorderCost,
+        queue: Option<&TaskQueue>,
     ) -> Vec<Self> {
         let profile = analysis.profile();
         let names: Vec<CostName> = profile.strings().iter().map(CostName::of).collect();
@@ -77,7 +84,11 @@ impl Chain {
         let waits = CallWait::of_names(profile);
         let is_backward =
             |event: &Event| event.scope == ScopeKind::Backward || is_wrapper[event.name.index()];
-        let (mut chains, chain_of) = Self::begin(profile, loop_thread, is_backward);
+        let queued = queue.map(TaskQueue::events).unwrap_or_default();
+        let takes_tasks = |thread: usize| queue.is_some_and(|queue| queue.thread == thread);
+        let (mut chains, chain_of) = Self::begin(profile, loop_thread, |event| {
+            is_backward(event) || takes_tasks(event.thread.index())
+        });
         for (index, event) in profile.events().iter().enumerate() {
             let chain = chain_of[event.thread.index()];
             if chain == NONE || !is_host_event(event) {
@@ -97,13 +108,14 @@ impl Chain {
                 is_backward: is_backward(event),
                 correlation,
                 wait,
+                is_queued: queued.contains(&(index as u32)),
             };
             chains[chain as usize].open(index as u32, event, &facts);
         }
         for chain in &mut chains {
             chain.close_until(Nanos(u64::MAX));
         }
-        chains.retain(|chain| chain.is_loop || chain.runs_backward);
+        chains.retain(|chain| chain.is_loop || chain.runs_backward || takes_tasks(chain.thread));
         chains
     }
 
@@ -112,7 +124,7 @@ impl Chain {
     fn begin(
         profile: &Profile,
         loop_thread: ThreadId,
-        is_backward: impl Fn(&Event) -> bool,
+        is_of_interest: impl Fn(&Event) -> bool,
     ) -> (Vec<Self>, Vec<u32>) {
         let process = profile.threads()[loop_thread.index()].process;
         let threads = profile.threads().iter();
@@ -122,7 +134,7 @@ impl Chain {
         let mut is_kept = vec![false; is_host.len()];
         if is_host.iter().filter(|is_host| **is_host).count() > 1 {
             for event in profile.events() {
-                is_kept[event.thread.index()] |= is_backward(event);
+                is_kept[event.thread.index()] |= is_of_interest(event);
             }
         }
         let mut chains = Vec::new();
@@ -150,6 +162,7 @@ impl Chain {
             tasks: HostTasks::with_capacity(tasks),
             launches: Vec::new(),
             waits: Vec::new(),
+            queued: Vec::new(),
             is_loop,
             runs_backward: false,
             open: Vec::new(),
@@ -188,6 +201,7 @@ impl Chain {
             is_backward: facts.is_backward,
             correlation: facts.correlation,
             wait: facts.wait,
+            is_queued: facts.is_queued,
         });
     }
 
@@ -229,6 +243,9 @@ impl Chain {
                 }
                 if open.wait != CallWait::Nothing {
                     self.waits.push((task, open.wait));
+                }
+                if std::mem::take(&mut open.is_queued) {
+                    self.queued.push((open.event, task));
                 }
                 open.event
             }

@@ -7,8 +7,11 @@ use super::tasks::NONE;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Joint {
     /// The task without whose end it cannot begin, or [`NONE`]: for backward work on a thread of its
-    /// own the one before the thread that waits for it.
+    /// own the one before the thread that waits for it, for a task of a queue the one before it was
+    /// queued.
     pub(super) released_by: u32,
+    /// Whether it takes a task from a queue.
+    pub(super) is_queued: bool,
     /// The task without whose end it cannot end, or [`NONE`]: what a synchronization waits for.
     pub(super) waits_for: u32,
     /// Whether others depend on it.
@@ -57,6 +60,7 @@ impl Joints {
             *number = self.joints.len() as u32;
             self.joints.push(Joint {
                 released_by: NONE,
+                is_queued: false,
                 waits_for: NONE,
                 is_needed: false,
             });

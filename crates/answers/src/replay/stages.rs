@@ -303,15 +303,8 @@ impl<'a> Merging<'a> {
         self.extend(thread, task, gap);
         if is_joined {
             let lags = Lags {
-                // The time between two backward passes depends on the thread that starts them.
-                before: if released_by == NONE {
-                    gap
-                } else {
-                    Nanos::ZERO
-                },
-                released_by: (host.begin(task).saturating_sub(self.tasks.end(released_by)))
-                    .min(LONGEST_START),
                 waits_for: host.end(task).saturating_sub(self.tasks.end(waits_for)),
+                ..self.lags_of_start(task, gap, released_by)
             };
             let (released_by, waits_for) = (self.stage_of(released_by), self.stage_of(waits_for));
             let open = &mut self.cursors[thread].open;
@@ -320,6 +313,27 @@ impl<'a> Merging<'a> {
         if joint.is_needed || waits_for != NONE {
             let stage = self.close(thread);
             self.of_joints[self.tasks.joints.number(task) as usize] = stage;
+        }
+    }
+
+    /// Returns the times that pass before a task begins: since the one before it, which was a gap ago,
+    /// and since the one that releases it.
+    fn lags_of_start(&self, task: u32, gap: Nanos, released_by: u32) -> Lags {
+        let Tasks { host, joints, .. } = self.tasks;
+        let since = (host.begin(task)).saturating_sub(self.tasks.end(released_by));
+        let is_queued = joints.get(task).is_some_and(|joint| joint.is_queued);
+        let (before, released_by) = match released_by {
+            NONE => (gap, since),
+            // The thread was busy until after the task had been queued.
+            _ if is_queued && gap < since => (gap, since.min(self.tasks.queue_latency)),
+            _ if is_queued => (gap.min(self.tasks.queue_latency), since),
+            // The time between two backward passes depends on the thread that starts them.
+            _ => (Nanos::ZERO, since),
+        };
+        Lags {
+            before,
+            released_by: released_by.min(LONGEST_START),
+            waits_for: Nanos::ZERO,
         }
     }
 

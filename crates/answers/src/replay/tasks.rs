@@ -7,12 +7,14 @@ use std::ops::Range;
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{EventId, Nanos, Profile, ThreadId};
+use rustc_hash::FxHashMap;
 
 use super::calls::{CallWait, is_pageable_copy, waited_for_copy};
 use super::chains::Chain;
 use super::device_tasks::{CLOCK_ERROR, DeviceTask, DeviceTasks};
 use super::host_tasks::HostTasks;
 use super::joints::Joints;
+use super::task_queue::TaskQueue;
 use crate::device::ByCorrelation;
 use crate::recorder_cost::RecorderCost;
 use crate::steps::Step;
@@ -34,6 +36,8 @@ pub(super) struct Tasks {
     pub(super) backlog: Vec<u32>,
     /// The time that recording took in all steps on the loop's thread.
     pub(super) recording: Nanos,
+    /// The usual time between the queuing of a task and its beginning on an idle thread.
+    pub(super) queue_latency: Nanos,
 }
 
 impl Tasks {
@@ -44,7 +48,8 @@ impl Tasks {
         loop_thread: ThreadId,
         cost: &RecorderCost,
     ) -> Self {
-        let mut chains = Chain::cut(analysis, loop_thread, cost);
+        let queue = TaskQueue::find(analysis.profile(), loop_thread);
+        let mut chains = Chain::cut(analysis, loop_thread, cost, queue.as_ref());
         let mut tasks = Self::join_chains(&mut chains, loop_thread);
         tasks.joints = Joints::new(tasks.host.len());
         let first_tasks: Vec<u32> = (tasks.threads.iter())
@@ -57,10 +62,20 @@ impl Tasks {
         });
         let calls: Vec<(u32, CallWait)> = calls.collect();
         let launches = Launches::build(&chains, &first_tasks);
+        let firsts = chains.iter().zip(&first_tasks);
+        let queued = firsts.flat_map(|(chain, first)| {
+            let queued = chain.queued.iter();
+            queued.map(move |&(event, task)| (event, task + first))
+        });
+        let queued: FxHashMap<u32, u32> = queued.collect();
         drop(chains);
         tasks.add_device_work(analysis, steps, &launches);
         tasks.find_waits(analysis.profile(), &calls);
-        tasks.join_backward_threads(loop_thread);
+        let queue_thread = queue.as_ref().map(|queue| queue.thread);
+        tasks.join_backward_threads(loop_thread, queue_thread);
+        if let Some(queue) = &queue {
+            tasks.join_queue(queue, &queued);
+        }
         tasks.find_last_of_steps(steps, loop_thread);
         tasks.find_needed();
         tasks
@@ -220,13 +235,13 @@ impl Tasks {
     /// engine            |node|node|node|node|
     ///                    ▲ released by        ▲ waited for
     /// ```
-    fn join_backward_threads(&mut self, loop_thread: ThreadId) {
+    fn join_backward_threads(&mut self, loop_thread: ThreadId, queue_thread: Option<usize>) {
         let threads = std::mem::take(&mut self.threads);
         let is_loop = |thread: usize| thread == loop_thread.index();
         let main = threads.iter().find(|(thread, _)| is_loop(*thread));
         let main = main.map_or(0..0, |(_, range)| range.clone());
         for (thread, range) in &threads {
-            if is_loop(*thread) || main.is_empty() {
+            if is_loop(*thread) || queue_thread == Some(*thread) || main.is_empty() {
                 continue;
             }
             let mut last: Option<u32> = None;
@@ -249,6 +264,33 @@ impl Tasks {
             }
         }
         self.threads = threads;
+    }
+
+    /// Joins the thread that takes queued tasks with those that queue them. A task can be taken while
+    /// the call that queues it still runs, so the task before that call releases it, as for a launch.
+    /// `queued` has the first task of each call.
+    fn join_queue(&mut self, queue: &TaskQueue, queued: &FxHashMap<u32, u32>) {
+        let mut latencies: Vec<Nanos> = Vec::new();
+        for (take, put) in &queue.pairs {
+            let (Some(&take), Some(&put)) = (queued.get(take), queued.get(put)) else {
+                continue;
+            };
+            let released_by = self.before(put);
+            if released_by == NONE {
+                continue;
+            }
+            let released_at = self.host.end(released_by);
+            let before = self.before(take);
+            if before == NONE || self.host.end(before) <= released_at {
+                latencies.push(self.host.begin(take).saturating_sub(released_at));
+            }
+            let joint = self.joints.of(take);
+            (joint.released_by, joint.is_queued) = (released_by, true);
+        }
+        let middle = latencies.len() / 2;
+        if !latencies.is_empty() {
+            self.queue_latency = *latencies.select_nth_unstable(middle).1;
+        }
     }
 
     fn find_last_of_steps(&mut self, steps: &[Step], loop_thread: ThreadId) {
