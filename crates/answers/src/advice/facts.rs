@@ -262,6 +262,23 @@ impl<'a> Facts<'a> {
         value[..end].parse().ok()
     }
 
+    /// Returns a text that a trace tells about an event beside its times, such as `Task Type`.
+    pub(crate) fn argument_text(&self, id: EventId, key: &str) -> Option<String> {
+        let passthrough = self.profile.passthrough();
+        let text = passthrough.of(PassthroughKind::Arguments, id.index())?;
+        let pattern = passthrough.texts.pattern_of(text);
+        let begin = value_of(pattern.1, key)?;
+        if !pattern.1[begin..].starts_with('"') {
+            return None;
+        }
+        let piece = TextPiece::find(pattern, begin + 1, |c| c != '"');
+        let mut value = String::new();
+        passthrough.texts.push_piece_to(text, &piece, &mut value);
+        let end = value.find('"').unwrap_or(value.len());
+        value.truncate(end);
+        Some(value)
+    }
+
     /// Returns the outermost operator that an event is in, or that device work belongs to.
     pub(crate) fn outermost_operator(&self, id: EventId) -> Option<EventId> {
         let host = self.analysis.correlation().owner(id).unwrap_or(id);

@@ -1,5 +1,6 @@
 //! The rules, one file each.
 
+mod ai_cpu;
 mod allocator_overhang;
 mod anomaly_detection;
 mod bad_capture;
@@ -68,6 +69,7 @@ use super::rule::Rule;
 
 /// Every rule.
 pub const RULES: &[&Rule] = &[
+    &ai_cpu::RULE,
     &allocator_overhang::RULE,
     &anomaly_detection::RULE,
     &bad_capture::RULE,
