@@ -158,15 +158,16 @@ def write_database(path: Path, arguments: argparse.Namespace) -> None:
     database.close()
 
 
-def measure(command: list[str]) -> tuple[float, int]:
-    """Runs a command. Returns its seconds and its peak memory in bytes."""
+def measure(command: list[str]) -> tuple[float, float, int]:
+    """Runs a command. Returns its seconds, those of processors, and its peak memory in bytes."""
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
         sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
-    return time.perf_counter() - begin, used.ru_maxrss * 1024
+    elapsed = time.perf_counter() - begin
+    return elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
 
 def main() -> None:
@@ -185,12 +186,14 @@ def main() -> None:
         size = path.stat().st_size
         print(f"{arguments.kernels} kernels, {size / 1e6:.0f} MB")
         sums = measure([sys.executable, "-c", SQL_SUMS, str(path)])
-        print(f"{'SQL sums':10} {sums[0]:6.2f} s {sums[1] / 1e6:7.0f} MB")
+        elapsed, work, peak = sums
+        print(f"{'SQL sums':10} {elapsed:6.2f} s, CPU {work:6.2f} s {peak / 1e6:7.0f} MB")
         for command in ("table", "steps", "advise"):
-            seconds, peak = measure([arguments.program, command, str(path)])
+            elapsed, work, peak = measure([arguments.program, command, str(path)])
             share = f"{peak / size:.2f} of the database"
-            ratio = f"{seconds / sums[0]:.2f} of the sums' time"
-            print(f"{command:10} {seconds:6.2f} s {peak / 1e6:7.0f} MB, {share}, {ratio}")
+            ratio = f"{work / sums[1]:.2f} of the sums' CPU time"
+            times = f"{elapsed:6.2f} s, CPU {work:6.2f} s"
+            print(f"{command:10} {times} {peak / 1e6:7.0f} MB, {share}, {ratio}")
 
 
 if __name__ == "__main__":

@@ -115,15 +115,16 @@ def write(path: Path, megabytes: int) -> None:
         pickle.dump(snapshot(megabytes * 1_000_000 // BYTES_PER_ALLOCATION), file)
 
 
-def measure(command: list[str]) -> tuple[float, int]:
-    """Runs a command. Returns its seconds and its peak memory in bytes."""
+def measure(command: list[str]) -> tuple[float, float, int]:
+    """Runs a command. Returns its seconds, those of processors, and its peak memory in bytes."""
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode != 0:
         sys.exit(f"{' '.join(command)}: exit status {process.returncode}")
-    return time.perf_counter() - begin, used.ru_maxrss * 1024
+    elapsed = time.perf_counter() - begin
+    return elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
 
 
 def main() -> None:
@@ -143,11 +144,13 @@ def main() -> None:
         size = path.stat().st_size
         print(f"{size / 1e6:.0f} MB")
         loaded = measure([sys.executable, "-c", LOAD, str(path)])
-        print(f"{'pickle.load':12} {loaded[0]:6.2f} s {loaded[1] / 1e6:7.0f} MB")
-        seconds, peak = measure([arguments.program, "memory", str(path)])
-        ratio = f"{seconds / loaded[0]:.2f} of the time of pickle.load"
+        elapsed, work, peak = loaded
+        print(f"{'pickle.load':12} {elapsed:6.2f} s, CPU {work:6.2f} s {peak / 1e6:7.0f} MB")
+        elapsed, work, peak = measure([arguments.program, "memory", str(path)])
+        ratio = f"{work / loaded[1]:.2f} of the CPU time of pickle.load"
         share = f"{peak / size:.2f} of the file"
-        print(f"{'memory':12} {seconds:6.2f} s {peak / 1e6:7.0f} MB, {share}, {ratio}")
+        times = f"{elapsed:6.2f} s, CPU {work:6.2f} s"
+        print(f"{'memory':12} {times} {peak / 1e6:7.0f} MB, {share}, {ratio}")
 
 
 if __name__ == "__main__":
