@@ -1,5 +1,7 @@
 //! The program ran with settings that are for finding errors.
 
+use serde_json::Value;
+
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
 
@@ -13,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 /// Variables, the values of them that cost time, and what to do about each.
-const SLOW: [(&str, &[&str], &str); 6] = [
+const SLOW: [(&str, &[&str], &str); 8] = [
     (
         "CUDA_LAUNCH_BLOCKING",
         &["1"],
@@ -40,11 +42,27 @@ const SLOW: [(&str, &[&str], &str); 6] = [
         "raise OMP_NUM_THREADS to the number of cores per process",
     ),
     ("PYTHONASYNCIODEBUG", &["1"], "unset PYTHONASYNCIODEBUG"),
+    (
+        "ASCEND_LAUNCH_BLOCKING",
+        &["1"],
+        "unset ASCEND_LAUNCH_BLOCKING: each operator waits until its kernels are done",
+    ),
+    (
+        "ASCEND_GLOBAL_LOG_LEVEL",
+        &["0", "1"],
+        "ASCEND_GLOBAL_LOG_LEVEL=3: CANN writes a log of each call",
+    ),
 ];
 
 fn check(facts: &Facts<'_>) -> Outcome {
     let metadata = facts.profile.metadata();
-    let value = |name: &str| metadata.get(name).map(|value| value.trim_matches('"'));
+    // torch_npu notes them together.
+    let listed = metadata.get("ENV_VARIABLES");
+    let listed = listed.and_then(|listed| serde_json::from_str::<Value>(listed).ok());
+    let value = |name: &str| {
+        let alone = metadata.get(name).map(|value| value.trim_matches('"'));
+        alone.or_else(|| listed.as_ref()?.get(name)?.as_str())
+    };
     let known = SLOW
         .iter()
         .filter_map(|(name, slow, remedy)| Some((*name, value(name)?, *slow, *remedy)));
@@ -87,6 +105,20 @@ mod tests {
         );
         assert_eq!(finding.name.as_deref(), Some("CUDA_LAUNCH_BLOCKING"));
         assert!(finding.share.abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn variables_that_torch_npu_lists_are_known() {
+        let listed = |level: &str| {
+            let all =
+                format!("{{\"ASCEND_GLOBAL_LOG_LEVEL\": \"{level}\", \"HCCL_RDMA_TC\": \"\"}}");
+            with_variable("ENV_VARIABLES", &all)
+        };
+        let finding = found(listed("1"), "environment");
+        assert!(finding.remedy.contains("LOG_LEVEL=3"), "{}", finding.remedy);
+        assert_eq!(outcome(listed("3"), "environment"), "clean");
+        let damaged = with_variable("ENV_VARIABLES", "{\"ASCEND_GLOBAL_LOG_LEVEL\": \"1");
+        assert_eq!(outcome(damaged, "environment"), "unknown");
     }
 
     #[test]
