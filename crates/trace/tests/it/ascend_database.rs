@@ -277,6 +277,43 @@ fn waits_and_parts_of_collectives_are_no_work() {
 }
 
 #[test]
+fn collections_of_garbage_are_ranges_and_the_environment_is_noted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(SCHEMA).unwrap();
+    connection
+        .execute_batch(
+            r#"INSERT INTO STRING_IDS VALUES (1, 'aten::mm');
+            INSERT INTO PYTORCH_API VALUES ('1000', '1900', 17179869189, NULL, 1, -1, 0, NULL, NULL,
+                NULL, 50001);
+            CREATE TABLE GC_RECORD (startNs INTEGER, endNs INTEGER, globalTid INTEGER);
+            INSERT INTO GC_RECORD VALUES (1200, 1700, 17179869189);
+            CREATE TABLE META_DATA (name TEXT, value TEXT);
+            INSERT INTO META_DATA VALUES ('SCHEMA_VERSION', '1.0.2'),
+                ('ENV_VARIABLES', '{"ASCEND_GLOBAL_LOG_LEVEL": "1"}');"#,
+        )
+        .unwrap();
+    let profile = read_trace_file(&path).unwrap();
+    let [_, collection] = profile.events() else {
+        panic!("{:?}", profile.events());
+    };
+    assert_eq!(profile.name(collection), "Python GC");
+    assert_eq!(collection.category, Category::Annotation);
+    assert_eq!((collection.start.0, collection.duration.0), (200, 500));
+    let thread = profile.threads()[collection.thread.index()];
+    assert_eq!((thread.process, thread.native), (4, 5));
+    let variables = profile.metadata().get("ENV_VARIABLES");
+    assert_eq!(variables, Some(r#"{"ASCEND_GLOBAL_LOG_LEVEL":"1"}"#));
+
+    // A value that is no object would damage a trace that is written with it.
+    let damage = "UPDATE META_DATA SET value = '{' WHERE name = 'ENV_VARIABLES'";
+    connection.execute_batch(damage).unwrap();
+    let profile = read_trace_file(&path).unwrap();
+    assert_eq!(profile.metadata().get("ENV_VARIABLES"), None);
+}
+
+#[test]
 fn databases_that_cannot_be_read_say_why() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("some.db");

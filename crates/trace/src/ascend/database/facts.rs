@@ -4,6 +4,9 @@ use super::DatabaseReading;
 use super::connection::{integer, text};
 use crate::error::Result;
 
+/// The entry of the metadata with variables of the environment that slow an NPU down.
+const VARIABLES: &str = "ENV_VARIABLES";
+
 impl DatabaseReading<'_> {
     /// Returns the metadata of the profile, as JSON values by key.
     pub(super) fn metadata(&mut self) -> Result<Vec<(&'static str, String)>> {
@@ -35,6 +38,17 @@ impl DatabaseReading<'_> {
         if !chips.is_empty() {
             facts.push(("npu_names", serde_json::Value::from(chips).to_string()));
         }
+        self.database
+            .each_row("META_DATA", &["name", "value"], |row| {
+                let is_object = |value: &serde_json::Value| value.is_object();
+                if text(row, 0)? == VARIABLES
+                    && let Ok(value) = serde_json::from_str(text(row, 1)?)
+                    && is_object(&value)
+                {
+                    facts.push((VARIABLES, value.to_string()));
+                }
+                Ok(())
+            })?;
         Ok(facts)
     }
 }

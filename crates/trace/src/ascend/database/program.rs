@@ -35,6 +35,7 @@ const CALL_COLUMNS: [&str; 6] = [
     "name",
     "type",
 ];
+const COLLECTION_COLUMNS: [&str; 3] = ["startNs", "endNs", "globalTid"];
 const RANGE_COLUMNS: [&str; 4] = ["startNs", "endNs", "globalTid", "message"];
 
 /// The numbers of the kinds of rows in `PYTORCH_API`, unless `ENUM_API_TYPE` has others.
@@ -60,6 +61,7 @@ impl DatabaseReading<'_> {
         let stacks = self.read_stacks()?;
         self.read_operators(&kinds, &stacks)?;
         self.read_calls(&kinds)?;
+        self.read_collections()?;
         self.read_ranges()
     }
 
@@ -178,6 +180,25 @@ impl DatabaseReading<'_> {
                 start_ns: integer(row, 0)?,
                 end_ns: integer(row, 1)?,
                 connection: connection_of(integer(row, 3)?),
+            });
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Reads the runs of Python's garbage collector as ranges.
+    fn read_collections(&mut self) -> Result<()> {
+        let database = self.database;
+        database.each_row("GC_RECORD", &COLLECTION_COLUMNS, |row| {
+            let name = self.assembly.part.strings.intern("Python GC");
+            let thread = self.program_thread(integer(row, 2)?);
+            self.assembly.add(Row {
+                category: Category::Annotation,
+                name,
+                thread,
+                start_ns: integer(row, 0)?,
+                end_ns: integer(row, 1)?,
+                connection: 0,
             });
             Ok(())
         })?;
