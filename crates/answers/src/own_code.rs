@@ -4,7 +4,7 @@
 //! libraries is charged to the line of the user's that called them.
 
 use mindprof_model::{Metadata, Place};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::questions::json;
@@ -154,17 +154,18 @@ impl Sources {
 #[derive(Clone, Debug, Default)]
 pub struct OwnCode {
     patterns: Vec<String>,
-    listed: Option<FxHashSet<String>>,
+    /// The paths of the sources that the recording lists, by their names in frames.
+    listed: Option<FxHashMap<String, String>>,
 }
 
 impl OwnCode {
     /// Reads the sources of a profile from its metadata.
     ///
     /// `patterns` are parts of paths, such as `src/` or `train.py`: if there are any, only files
-    /// that contain one of them are the user's own.
+    /// that contain one of them are the user's own. The whole path is known of files that the
+    /// recording lists, and of others the name that frames have for them.
     pub fn of(metadata: &Metadata, patterns: &[String]) -> Self {
-        let listed = Sources::read(metadata)
-            .map(|sources| sources.own.into_iter().map(|(name, _)| name).collect());
+        let listed = Sources::read(metadata).map(|sources| sources.own.into_iter().collect());
         Self {
             patterns: patterns.to_vec(),
             listed,
@@ -189,11 +190,15 @@ impl OwnCode {
 
     /// Returns whether a file is the user's own.
     pub fn contains(&self, file: &str) -> bool {
+        let path = self.listed.as_ref().and_then(|listed| listed.get(file));
         if !self.patterns.is_empty() {
-            return self.patterns.iter().any(|pattern| file.contains(pattern));
+            let is_in = |pattern: &String| {
+                file.contains(pattern) || path.is_some_and(|path| path.contains(pattern))
+            };
+            return self.patterns.iter().any(is_in);
         }
         match &self.listed {
-            Some(listed) => listed.contains(file),
+            Some(_) => path.is_some(),
             None => !is_library(file),
         }
     }
@@ -279,5 +284,17 @@ mod tests {
         assert_eq!(sources.path("torch/mine.py"), Some("/w/torch/mine.py"));
         let own = OwnCode::of(&metadata, &["nn/".into()]);
         assert!(own.contains("torch/nn/linear.py") && !own.contains("torch/mine.py"));
+    }
+
+    #[test]
+    fn patterns_match_the_whole_path_where_it_is_known() {
+        let mut metadata = Metadata::default();
+        let listed = r#"{"own":[["train.py","/home/me/project/train.py"]]}"#;
+        metadata.set(SOURCES_KEY, listed);
+        let own = OwnCode::of(&metadata, &["project".into()]);
+        assert!(own.contains("train.py"));
+        assert!(!own.contains("torch/nn/linear.py"));
+        let own = OwnCode::of(&metadata, &["me/project/tr".into()]);
+        assert!(own.contains("train.py"));
     }
 }
