@@ -53,6 +53,22 @@ pub(crate) fn first_dtype(inputs: InputsIter<'_>) -> Option<DType> {
     found.break_value()
 }
 
+/// Returns the dtype that an operator works on: that of the first tensor with dimensions, or else of
+/// the first tensor. `None` if it has no tensors, or if the dtype is unknown.
+pub(crate) fn main_dtype(inputs: InputsIter<'_>) -> Option<DType> {
+    let mut first = None;
+    let found = visit_tensors(inputs, &mut |tensor| {
+        first = first.or(Some(tensor.dtype));
+        if tensor.has_dims {
+            ControlFlow::Break(tensor.dtype)
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    let dtype = found.break_value().or(first);
+    dtype.filter(|dtype| *dtype != DType::Unknown)
+}
+
 /// Returns the names of the known dtypes in Python, each once, in order.
 pub(crate) fn distinct_dtypes(inputs: InputsIter<'_>) -> Vec<&'static str> {
     let mut names = Vec::new();

@@ -1,5 +1,5 @@
-//! The operators that take most of the time, each with the line and the dtype that most of it
-//! belongs to, and double precision where the rest of a program computes in less.
+//! The operators that take most of the time, each with the line that most of it belongs to and the
+//! dtype of most calls, and double precision where the rest of a program computes in less.
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{Category, DType, DeviceKind, EventId, Nanos, Place, StringId};
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::called::{Called, called_name};
-use crate::input_dtypes::first_dtype;
+use crate::input_dtypes::{first_dtype, main_dtype};
 use crate::own_code::OwnCode;
 use crate::questions::micros;
 
@@ -45,7 +45,7 @@ pub struct TopOperator {
     pub calls: u64,
     /// The line of the user's that most of the time belongs to.
     pub place: Option<CodePlace>,
-    /// The dtype of the first tensor of most of the time, by its name in Python.
+    /// The dtype that most calls work on, by its name in Python. `None` if it is unknown.
     pub dtype: Option<&'static str>,
 }
 
@@ -78,7 +78,8 @@ struct Sum {
     time: Nanos,
     calls: u64,
     frames: FxHashMap<StringId, Nanos>,
-    dtypes: FxHashMap<DType, Nanos>,
+    /// The calls by the dtype that they work on.
+    dtypes: FxHashMap<Option<DType>, u64>,
 }
 
 impl TopOperators {
@@ -112,15 +113,17 @@ impl TopOperators {
             }
             let time = analysis.tree().self_time(id) + analysis.device_times().own(id);
             let frame = by_stack[analysis.charged_stack(id).index()];
-            let dtype = first_dtype(profile.inputs().inputs(event.inputs));
+            let inputs = profile.inputs().inputs(event.inputs);
             let sum = sums.entry(event.name).or_default();
             sum.time = sum.time + time;
             sum.calls += 1;
+            *sum.dtypes.entry(main_dtype(inputs.clone())).or_default() += 1;
             if let Some(frame) = frame {
                 add(&mut sum.frames, frame, time);
             }
-            let Some(dtype) = dtype else { continue };
-            add(&mut sum.dtypes, dtype, time);
+            let Some(dtype) = first_dtype(inputs) else {
+                continue;
+            };
             if is_float(dtype) {
                 add(&mut floats, dtype, time);
             }
@@ -141,7 +144,7 @@ impl TopOperators {
                 },
                 calls: sum.calls,
                 place: largest(&sum.frames).and_then(place),
-                dtype: largest(&sum.dtypes).map(DType::name),
+                dtype: largest(&sum.dtypes).flatten().map(DType::name),
             })
             .collect();
         operators.sort_by(|a, b| {
@@ -166,13 +169,67 @@ fn add<K: std::hash::Hash + Eq>(sums: &mut FxHashMap<K, Nanos>, key: K, time: Na
     *sum = *sum + time;
 }
 
-fn largest<K: Copy + Ord>(sums: &FxHashMap<K, Nanos>) -> Option<K> {
+fn largest<K: Copy + Ord, V: Copy + Ord>(sums: &FxHashMap<K, V>) -> Option<K> {
     let largest = sums
         .iter()
-        .max_by_key(|&(&key, &time)| (time, std::cmp::Reverse(key)));
+        .max_by_key(|&(&key, &sum)| (sum, std::cmp::Reverse(key)));
     largest.map(|(&key, _)| key)
 }
 
 const fn is_float(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16 | DType::F32 | DType::F64)
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_model::{Event, InputsEncoder, InputsId, Part, StringTable, Thread, ThreadId};
+
+    use super::*;
+
+    /// Draws calls of one operator after each other: the tensors that each gets, and its duration.
+    fn dtype_of(calls: &[(&[(DType, &[usize])], u64)]) -> Option<&'static str> {
+        let mut part = Part::new();
+        let thread: ThreadId = part.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        let name = part.strings.intern("aten::mul");
+        let mut start = Nanos(0);
+        for &(tensors, duration) in calls {
+            let mut encoder = InputsEncoder::default();
+            for (dtype, dims) in tensors {
+                let strides = vec![1; dims.len()];
+                encoder.tensor(*dtype, dims, &strides);
+            }
+            let duration = Nanos(duration);
+            let mut event = Event::new(Category::Operator, name, thread, start, duration);
+            event.inputs = if tensors.is_empty() {
+                InputsId::NONE
+            } else {
+                part.inputs.intern(encoder.words())
+            };
+            part.add_event(event);
+            start = start + duration;
+        }
+        let analysis = Analysis::build(part.into_profile().unwrap());
+        let is_part = vec![true; calls.len()];
+        let top = TopOperators::build(&analysis, &OwnCode::default(), &is_part);
+        top.operators[0].dtype
+    }
+
+    #[test]
+    fn the_dtype_of_an_operator_is_that_of_most_calls() {
+        let double: &[(DType, &[usize])] = &[(DType::F64, &[])];
+        let mask: &[(DType, &[usize])] = &[(DType::Bool, &[4, 4])];
+        // Numbers without dimensions are all that these calls get.
+        let dtype = dtype_of(&[(double, 1), (mask, 9), (double, 1)]);
+        assert_eq!(dtype, Some("float64"));
+        // A number beside a tensor does not count.
+        let scaled: &[(DType, &[usize])] = &[(DType::F64, &[]), (DType::F32, &[4])];
+        let dtype = dtype_of(&[(scaled, 1), (mask, 9), (scaled, 1)]);
+        assert_eq!(dtype, Some("float32"));
+        assert_eq!(dtype_of(&[(&[], 1), (mask, 9), (&[], 1)]), None);
+    }
 }
