@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -383,3 +386,53 @@ if __name__ == "__main__":
     assert "workers that died" not in said
     summary = json.loads((tmp_path / "out/summary.json").read_text())
     assert summary["whole_run"] is None
+
+
+OF_WORKERS = """
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+import words
+
+
+class Texts(Dataset):
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        return len(words.cleaned("a b  c d " * 20000))
+
+
+if __name__ == "__main__":
+    for batch in DataLoader(Texts(), batch_size=5, num_workers=1):
+        batch.float().sqrt()
+"""
+
+WORDS = """
+def cleaned(text):
+    kept = []
+    for letter in text:
+        if letter != " ":
+            kept.append(letter)
+    return "".join(kept)
+"""
+
+
+def test_files_that_only_workers_use_are_the_users(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(OF_WORKERS)
+    (tmp_path / "words.py").write_text(WORDS)
+    package = Path(mindprof.__file__).parents[1]
+    command = partial(
+        subprocess.run,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    command([sys.executable, "-m", "mindprof", "run", "train.py"])
+    trace = "mindprof-train/trace.json.gz"
+    sources = json.loads(gzip.decompress((tmp_path / trace).read_bytes()))["mindprof_sources"]
+    assert {"train.py", "words.py"} <= {Path(path).name for _, path in sources["own"]}
+    functions = command([sys.executable, "-m", "mindprof", "functions", trace])
+    assert re.search(r"words\.py:\d+ cleaned", functions.stdout)

@@ -140,6 +140,16 @@ impl Sources {
         json(self)
     }
 
+    /// Adds the sources of another process that runs the same program. Files that both name are
+    /// listed once, with the path that was listed first.
+    pub fn add(&mut self, other: Self) {
+        let known: FxHashSet<String> = self.own.iter().map(|(name, _)| name.clone()).collect();
+        let new = other.own.into_iter();
+        self.own
+            .extend(new.filter(|(name, _)| !known.contains(name)));
+        self.own.sort_unstable();
+    }
+
     /// Returns the path of a file that frames refer to by this name.
     pub fn path(&self, file: &str) -> Option<&str> {
         let found = self.own.iter().find(|(name, _)| name == file);
@@ -296,5 +306,19 @@ mod tests {
         assert!(!own.contains("torch/nn/linear.py"));
         let own = OwnCode::of(&metadata, &["me/project/tr".into()]);
         assert!(own.contains("train.py"));
+    }
+
+    #[test]
+    fn sources_of_several_processes_are_listed_once() {
+        let listed = |own: &[(&str, &str)]| Sources {
+            own: own.iter().map(|&(n, p)| (n.into(), p.into())).collect(),
+        };
+        let mut sources = listed(&[("train.py", "/w/train.py")]);
+        sources.add(listed(&[
+            ("rows.py", "/w/rows.py"),
+            ("train.py", "/x/train.py"),
+        ]));
+        let expected = [("rows.py", "/w/rows.py"), ("train.py", "/w/train.py")];
+        assert_eq!(sources, listed(&expected));
     }
 }

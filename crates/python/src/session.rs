@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use mindprof_answers::SOURCES_KEY;
+use mindprof_answers::{SOURCES_KEY, Sources};
 use mindprof_model::{
     HostTotals, LossCause, Metadata, OperatorLimit, Part, RecordedStacks, Recorder, WholeRun,
 };
@@ -333,11 +333,17 @@ impl Session {
         let mut capture = self.close(py);
         let capture = py.enter(|| {
             let mut given_up = 0;
+            let mut sources = Sources::read(&capture.metadata).unwrap_or_default();
             for trace in traces {
                 let reading = read_trace_from(trace.as_slice(), &ReadOptions::default())?;
                 let mut part = Part::from(reading.profile);
                 given_up += WholeRun::take_count(&mut part.metadata);
+                // Files that only workers import are the user's own, too.
+                sources.add(Sources::read(&part.metadata).unwrap_or_default());
                 capture.attach_process(part)?;
+            }
+            if !sources.own.is_empty() {
+                capture.metadata.set(SOURCES_KEY, sources.json());
             }
             if given_up > 0 {
                 let mut part = Part::new();

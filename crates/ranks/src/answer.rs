@@ -144,12 +144,19 @@ impl JobAnswer {
         let matches = Matches::build(&kept);
         let step = OwnTimes::build(&kept, &[]).step;
         let (clocks, doubtful) = Clocks::align(&kept, &matches, step);
-        let times = OwnTimes::build(&kept, &doubtful);
+        // A few ranks that disagree with the others are of another run. If many do, collectives end
+        // apart, so that clocks are not known, but own work needs none.
+        let foreign: &[usize] = if doubtful.len() * 2 < kept.len() {
+            &doubtful
+        } else {
+            &[]
+        };
+        let times = OwnTimes::build(&kept, foreign);
         let job_clocks = JobClocks::of(&kept, &clocks, &doubtful);
         let noise = Nanos(job_clocks.error.0.saturating_mul(2)).saturating_add(LEAST_NOISE);
         let arrivals = arrivals(&kept, &matches, &clocks, noise);
         let lateness = Lateness::build(kept.len(), &arrivals, noise, times.step);
-        let is_whole = roster.missing_count == 0 && doubtful.is_empty();
+        let is_whole = roster.missing_count == 0 && foreign.is_empty();
         let stragglers = Stragglers::build(&kept, &times, &lateness, is_whole);
         let slow_steps = slow_steps(&kept, &times);
         let bubbles = bubbles(&kept);
