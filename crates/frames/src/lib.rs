@@ -22,5 +22,5 @@ pub use foreign_thread::ForeignThread;
 pub use layout::{FrameLayout, Layout, ThreadLayout};
 pub use memory::{Checked, Direct, Memory, read_many, read_words};
 pub use text::{TextLayout, class_name};
-pub use waits::is_waiting;
+pub use waits::Activity;
 pub use walk::{RawFrame, threads, walk};

@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use mindprof_frames::{Checked, ForeignThread, Layout, RawFrame, is_waiting, threads};
+use mindprof_frames::{Activity, Checked, ForeignThread, Layout, RawFrame, threads};
 use mindprof_model::WAITING_FRAME;
 use mindprof_record::{Name, NameKind, SAMPLE_INTERVAL, add_sample, count_dropped_sample};
 
@@ -80,6 +80,8 @@ struct State {
     layout: &'static Layout,
     /// The remembered facts of each thread, by the address of its state.
     known: FxHashMap<u64, ForeignThread>,
+    /// The activity of each thread, by the number that the kernel has for it.
+    activities: FxHashMap<u64, Activity>,
     frames: Vec<RawFrame>,
     names: Vec<Name>,
     places: Places,
@@ -92,6 +94,7 @@ impl State {
         Self {
             layout,
             known: FxHashMap::default(),
+            activities: FxHashMap::default(),
             frames: Vec::new(),
             names: Vec::new(),
             places: Places::default(),
@@ -116,6 +119,7 @@ impl State {
         };
         if self.known.len() > 2 * found.len() + 64 {
             self.known.clear();
+            self.activities.clear();
         }
         let is_taken = |&(_, native): &(u64, u64)| is_wanted(native) && !is_paused(native);
         for (state, native) in found.into_iter().filter(is_taken) {
@@ -123,7 +127,8 @@ impl State {
                 Some(()) if self.names.is_empty() => {}
                 Some(()) => {
                     let frames = self.names.iter().rev().copied();
-                    let waiting = is_waiting(native).then(waiting_frame);
+                    let activity = self.activities.entry(native).or_default();
+                    let waiting = activity.is_waiting(native).then(waiting_frame);
                     add_sample(native, frames.chain(waiting));
                 }
                 None => count_dropped_sample(),
