@@ -186,8 +186,11 @@ mod tests {
 
     use super::*;
 
+    /// The tensors that a call gets: their dtypes and dimensions.
+    type Tensors<'a> = &'a [(DType, &'a [usize])];
+
     /// Draws calls of one operator after each other: the tensors that each gets, and its duration.
-    fn dtype_of(calls: &[(&[(DType, &[usize])], u64)]) -> Option<&'static str> {
+    fn dtype_of(calls: &[(Tensors<'_>, u64)]) -> Option<&'static str> {
         let mut part = Part::new();
         let thread: ThreadId = part.add_thread(Thread {
             process: 1,
@@ -221,13 +224,13 @@ mod tests {
 
     #[test]
     fn the_dtype_of_an_operator_is_that_of_most_calls() {
-        let double: &[(DType, &[usize])] = &[(DType::F64, &[])];
-        let mask: &[(DType, &[usize])] = &[(DType::Bool, &[4, 4])];
+        let double: Tensors<'_> = &[(DType::F64, &[])];
+        let mask: Tensors<'_> = &[(DType::Bool, &[4, 4])];
         // Numbers without dimensions are all that these calls get.
         let dtype = dtype_of(&[(double, 1), (mask, 9), (double, 1)]);
         assert_eq!(dtype, Some("float64"));
         // A number beside a tensor does not count.
-        let scaled: &[(DType, &[usize])] = &[(DType::F64, &[]), (DType::F32, &[4])];
+        let scaled: Tensors<'_> = &[(DType::F64, &[]), (DType::F32, &[4])];
         let dtype = dtype_of(&[(scaled, 1), (mask, 9), (scaled, 1)]);
         assert_eq!(dtype, Some("float32"));
         assert_eq!(dtype_of(&[(&[], 1), (mask, 9), (&[], 1)]), None);
