@@ -1,4 +1,7 @@
-//! Memory that each step allocates and that nothing frees, and the line that allocates it.
+//! Memory that each step allocates and that no later step frees, and the line that allocates it.
+//!
+//! Growth is judged at the beginning of the last step: the variables of a function that trains are
+//! freed when it returns, which may be in the last step, after it, or never.
 
 use mindprof_analyze::{Analysis, MemoryPlace};
 use mindprof_model::{Nanos, Place, StringId};
@@ -22,7 +25,7 @@ const LEAST: u64 = 16 * 1024;
 /// Memory that grows with every step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MemoryGrowth {
-    /// The median of the bytes that a step allocates and that outlive the recording.
+    /// The median of the bytes that a step allocates and that no later step frees.
     pub bytes_per_step: u64,
     /// The number of steps that were looked at.
     pub steps: usize,
@@ -34,12 +37,12 @@ pub struct MemoryGrowth {
     pub operator: Option<String>,
 }
 
-/// A line of the user's that allocates memory in every step which nothing frees.
+/// A line of the user's that allocates memory in every step which no later step frees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GrownLine {
     /// The line.
     pub place: CodePlace,
-    /// The average of the bytes that a step allocates there and that outlive the recording.
+    /// The average of the bytes that a step allocates there and that no later step frees.
     pub bytes_per_step: u64,
 }
 
@@ -59,6 +62,7 @@ impl MemoryGrowth {
         let mut steps = steps.to_vec();
         steps.sort_by_key(|step| step.start);
         let counted = &steps[UNCOUNTED..steps.len() - UNCOUNTED];
+        let judged = steps[steps.len() - 1].start;
         let profile = analysis.profile();
         let places: Vec<Option<Place<'_>>> = profile
             .strings()
@@ -69,10 +73,11 @@ impl MemoryGrowth {
         let mut by_frame: FxHashMap<StringId, u64> = FxHashMap::default();
         let mut by_operator: FxHashMap<StringId, u64> = FxHashMap::default();
         for block in analysis.memory_timeline().blocks() {
-            let (Some(created), None) = (block.created, block.destroyed) else {
+            let Some(created) = block.created else {
                 continue;
             };
-            if of.is_some_and(|of| of != block.place) {
+            let is_freed = block.destroyed.is_some_and(|end| end < judged);
+            if is_freed || of.is_some_and(|of| of != block.place) {
                 continue;
             }
             let Some(step) = step_at(counted, created).filter(|_| block.are_times_known) else {

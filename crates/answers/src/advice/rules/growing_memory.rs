@@ -134,4 +134,54 @@ mod tests {
         });
         assert_eq!(outcome(profile, "growing-memory"), "clean");
     }
+
+    /// Draws steps that keep memory, and the steps in which all of it is freed again.
+    fn freeing(steps: u64, frees: impl Fn(u64) -> Vec<u64>) -> mindprof_model::Profile {
+        training(steps, |time, step| {
+            time.operator("aten::mm", |time| {
+                for kept in frees(step) {
+                    time.allocate(0x1000 * (kept + 1), -(1 << 20));
+                }
+                time.idle(200);
+                time.allocate(0x1000 * (step + 1), 1 << 20);
+                time.idle(300);
+            });
+        })
+    }
+
+    // The list of losses is a variable of the function that trains, and dies with it.
+    #[test]
+    fn memory_that_is_freed_when_training_ends_is_found() {
+        let at_the_end = |step| if step == 9 { (0..9).collect() } else { vec![] };
+        let finding = found(freeing(10, at_the_end), "growing-memory");
+        assert_eq!(finding.bytes, Some(1 << 20));
+        let before_the_end = |step| if step == 8 { (0..8).collect() } else { vec![] };
+        assert_eq!(
+            outcome(freeing(10, before_the_end), "growing-memory"),
+            "clean"
+        );
+    }
+
+    // Each step frees the memory of the step before, or of two steps before.
+    #[test]
+    fn memory_that_a_later_step_frees_is_clean() {
+        for later in [1, 2] {
+            let frees = |step: u64| step.checked_sub(later).into_iter().collect();
+            assert_eq!(outcome(freeing(8, frees), "growing-memory"), "clean");
+        }
+    }
+
+    // A cache is filled in the first steps.
+    #[test]
+    fn a_warm_up_is_clean() {
+        let profile = training(20, |time, step| {
+            time.operator("aten::mm", |time| {
+                if step < 8 {
+                    time.allocate(0x1000 * (step + 1), 1 << 20);
+                }
+                time.idle(500);
+            });
+        });
+        assert_eq!(outcome(profile, "growing-memory"), "clean");
+    }
 }
