@@ -2,6 +2,7 @@
 
 use mindprof_model::{Category, EventId};
 
+use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -9,14 +10,17 @@ use crate::completeness::EventKind;
 pub(super) const RULE: Rule = Rule {
     id: "data-loading",
     cause: "the loop waits for its next batch",
-    remedy: "load batches in the background: DataLoader(..., num_workers=4, persistent_workers=True)",
+    remedy: "load batches in the background: DataLoader(..., num_workers=1, persistent_workers=True), and more while CPU cores are free",
     price: Price::replay(0.03, (0.6, 1.1)),
     needs: &[EventKind::Cpu],
     check,
 };
 
 /// The change to try if the loader has workers.
-const WITH_WORKERS: &str = "the workers are too slow: DataLoader(..., num_workers=MORE, prefetch_factor=4), or cheaper transforms";
+const WITH_WORKERS: &str = "the workers are too slow: DataLoader(..., prefetch_factor=4), more num_workers while CPU cores are free, or cheaper transforms";
+
+/// The change to try if the time is in the sampler, which always runs in the loop's process.
+const WITH_SAMPLER: &str = "workers do not help, because the sampler runs in the loop's process: compute the order before the epoch, with numpy or torch.randperm";
 
 fn check(facts: &Facts<'_>) -> Outcome {
     let is_loading = |id: &&EventId| facts.around(**id).is_loading;
@@ -25,25 +29,45 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if loading.is_empty() || super::slow_fetch::explains_waiting(facts) {
         return Outcome::Clean;
     }
-    let tree = facts.analysis.tree();
-    let blamed = facts.blamed(loading.iter().map(|&id| (id, tree.self_time(id))));
     let is_range = |id: &&EventId| facts.profile.event(**id).category == Category::Annotation;
     let ranges: Vec<EventId> = loading.iter().filter(is_range).copied().collect();
     let has_workers = |id: &EventId| facts.name(*id).contains("_MultiProcessingDataLoaderIter");
-    let remedy = ranges.iter().any(has_workers).then_some(WITH_WORKERS);
+    let workers = ranges.iter().any(has_workers).then_some(WITH_WORKERS);
+    let sampling = facts.inside(&facts.named(&facts.calls, is_sampling));
+    let (sampling, fetching): (Vec<EventId>, Vec<EventId>) =
+        (loading.into_iter()).partition(|id| sampling[id.index()]);
+    let tree = facts.analysis.tree();
+    let time = |events: &[EventId]| -> u64 { events.iter().map(|&id| tree.self_time(id).0).sum() };
+    // Only one of the two changes is advised, so that only its part of the time has a price.
+    let (loading, remedy) = if time(&sampling) > time(&fetching) {
+        (sampling, Some(WITH_SAMPLER))
+    } else {
+        (fetching, workers)
+    };
+    let blamed = facts.blamed(loading.iter().map(|&id| (id, tree.self_time(id))));
     let mut mending = Mending::default();
     mending.remove(loading);
+    // Without a device, workers and the loop share the cores, whose number is not recorded.
+    let confidence =
+        (!facts.has_device && remedy != Some(WITH_SAMPLER)).then_some(Confidence::Medium);
     Outcome::Found(Evidence {
         events: ranges,
         mending,
         blame: blamed.map(Blame::Frame),
         remedy,
+        confidence,
         ..Evidence::default()
     })
 }
 
+/// Returns whether a call of this name is a data loader's that asks its sampler what comes next.
+fn is_sampling(name: &str) -> bool {
+    name.contains("torch/utils/data/") && name.ends_with(": _next_index")
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::advice::Confidence;
     use crate::advice::rules::kit::*;
 
     const NEXT: &str = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
@@ -79,6 +103,51 @@ mod tests {
         );
         let finding = found(with_loading(500), "data-loading");
         assert!(!finding.remedy.contains("prefetch_factor"));
+    }
+
+    fn with_sampler(sampling: u64, fetching: u64) -> mindprof_model::Profile {
+        training(6, |time, _| {
+            time.range(NEXT, |time| {
+                time.call("torch/utils/data/dataloader.py(715): _next_index", |time| {
+                    time.python("train.py(12): pick", sampling);
+                });
+                time.python("data.py(12): augment", fetching);
+            });
+            time.op("aten::mm", 1_000);
+        })
+    }
+
+    #[test]
+    fn a_slow_sampler_is_no_work_for_workers() {
+        let finding = found(with_sampler(500, 100), "data-loading");
+        assert_eq!(blamed(&finding), "pick");
+        assert!(finding.remedy.contains("order"), "{}", finding.remedy);
+        assert_saves(&finding, 500.0 / 1_600.0);
+    }
+
+    #[test]
+    fn a_sampler_that_takes_less_than_the_samples_is_not_to_blame() {
+        let finding = found(with_sampler(100, 500), "data-loading");
+        assert_eq!(blamed(&finding), "augment");
+        assert!(finding.remedy.contains("num_workers"), "{}", finding.remedy);
+        assert_saves(&finding, 500.0 / 1_600.0);
+    }
+
+    // Workers take a core each. On a device's machine, the loop's core has time to spare.
+    #[test]
+    fn workers_are_not_sure_to_help_where_the_cpu_computes() {
+        let draw = |device: bool| {
+            training(30, move |time, _| {
+                time.range(NEXT, |time| time.idle(500));
+                time.op("aten::mm", 1_000);
+                if device {
+                    time.compute(1, 100);
+                }
+            })
+        };
+        let confidence = |device| found(draw(device), "data-loading").confidence;
+        assert_eq!(confidence(false), Confidence::Medium);
+        assert_eq!(confidence(true), Confidence::High);
     }
 
     #[test]
