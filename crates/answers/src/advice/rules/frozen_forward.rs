@@ -30,9 +30,13 @@ fn check(facts: &Facts<'_>) -> Outcome {
 }
 
 /// Returns whether the model takes the same inputs as one that is trained, as the teacher of a
-/// distillation and the target network of Q-learning do. Their inputs change with every step. The
-/// outputs of a frozen encoder are the inputs of the trained model.
+/// distillation and the target network of Q-learning do, and no data loader makes these inputs: they
+/// change with every step. The samples of a data loader come again in each epoch. The outputs of a
+/// frozen encoder are the inputs of the trained model.
 fn is_teacher(facts: &Facts<'_>) -> bool {
+    if facts.ranges.iter().any(|&id| facts.around(id).is_loading) {
+        return false;
+    }
     let first_input = |id: EventId| {
         let inside = |at: EventId| std::iter::successors(Some(at), |&at| facts.parent(at));
         let after = facts.operators.partition_point(|&operator| operator < id);
@@ -81,7 +85,57 @@ mod tests {
         assert_eq!(outcome(encoding(20), "frozen-forward"), "clean");
     }
 
-    // A teacher and a student see the same images.
+    /// Draws a distillation whose samples come from a data loader. Both models are of one class.
+    fn distilling(has_numbers: bool, width: usize, micros: u64) -> mindprof_model::Profile {
+        training(6, |time, step| {
+            let number = step as u32 * 10 + 1;
+            let next = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+            time.range(next, |time| time.idle(1));
+            time.call("train.py(26): soft_targets", |time| {
+                time.call("nn.Module: Sequential", |time| {
+                    if has_numbers {
+                        time.number(number);
+                    }
+                    time.takes(DType::F32, &[&[64, 128], &[width, 128]]);
+                    time.op("aten::linear", micros);
+                });
+            });
+            time.call("train.py(30): step", |time| {
+                time.call("nn.Module: Sequential", |time| {
+                    time.number(number);
+                    time.takes(DType::F32, &[&[64, 128], &[256, 128]]);
+                    time.op("aten::linear", 500);
+                });
+            });
+            time.node("AddmmBackward0", number, |time| time.idle(500));
+        })
+    }
+
+    // The teacher's operators have the number of the node that the student creates, or none under
+    // no_grad.
+    #[test]
+    fn a_teacher_whose_samples_come_again_is_found() {
+        for has_numbers in [true, false] {
+            let finding = found(distilling(has_numbers, 1_280, 500), "frozen-forward");
+            assert_eq!(blamed(&finding), "soft_targets");
+            assert_saves(&finding, 0.33);
+            assert_eq!(
+                outcome(distilling(has_numbers, 1_280, 20), "frozen-forward"),
+                "clean"
+            );
+        }
+    }
+
+    // A model that is trained as well is not frozen.
+    #[test]
+    fn a_model_of_the_same_sizes_is_not_frozen() {
+        assert_eq!(
+            outcome(distilling(false, 256, 500), "frozen-forward"),
+            "clean"
+        );
+    }
+
+    // A teacher and a student see the same inputs, which no data loader makes.
     #[test]
     fn a_teacher_is_clean() {
         let draw = |sizes: &'static [usize]| {

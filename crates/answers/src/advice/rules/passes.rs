@@ -1,12 +1,14 @@
 //! The calls of a model in the steps, and whether gradients are computed for them.
 //!
 //! Operators carry the number of the next backward node while gradients are enabled, and none
-//! otherwise. A pass whose numbers no backward node has is never used for gradients. Passes of
+//! otherwise. The node itself belongs to the last operator with its number: those of a model without
+//! trainable parameters carry the number of a node that a later operator creates. A pass whose
+//! numbers no backward node has is never used for gradients. Passes of
 //! activation checkpointing are no passes of their own: the first has no gradients, the second runs
 //! inside of the backward pass.
 
-use mindprof_model::{Category, EventId, ScopeKind};
-use rustc_hash::FxHashSet;
+use mindprof_model::{Category, EventId, ScopeKind, StringId};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::advice::facts::{Facts, MODULE};
 use crate::advice::rule::Outcome;
@@ -18,7 +20,7 @@ pub(in crate::advice) enum Pass {
     Trained,
     /// Gradients are enabled, but no backward pass follows.
     Unused,
-    /// Gradients are disabled.
+    /// Gradients are disabled, or nothing in the model needs them.
     WithoutGradients,
 }
 
@@ -40,12 +42,16 @@ fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
     let used: FxHashSet<u32> = (facts.operators.iter().filter(is_backward))
         .filter_map(|&id| facts.profile.event(id).sequence())
         .collect();
-    // By event, how many operators inside it have numbers, and numbers of backward nodes.
+    let models = facts.outermost(&facts.named(&facts.calls, |name| name.starts_with(MODULE)));
+    let creators = creators(facts, &models);
+    // By event, how many operators inside it have numbers of nodes that their model creates, and
+    // numbers of backward nodes.
     let mut counts = vec![(0_u32, 0_u32, 0_u32); events.len()];
     for (index, event) in events.iter().enumerate().rev() {
         let id = EventId::from_index(index);
         if event.category == Category::Operator {
-            let sequence = event.sequence();
+            let is_created = |&number: &u32| creators.creates(id, number);
+            let sequence = event.sequence().filter(is_created);
             counts[index].0 += 1;
             counts[index].1 += u32::from(sequence.is_some());
             counts[index].2 += u32::from(sequence.is_some_and(|number| used.contains(&number)));
@@ -56,7 +62,6 @@ fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
             *sums = (sums.0 + all, sums.1 + with, sums.2 + trained);
         }
     }
-    let models = facts.outermost(&facts.named(&facts.calls, |name| name.starts_with(MODULE)));
     let again = facts.inside(&facts.named(&facts.events, is_recomputing));
     let models = models.into_iter().filter(|id| !again[id.index()]);
     let found = models.filter_map(|id| {
@@ -72,10 +77,51 @@ fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
     found.collect()
 }
 
+/// The calls of models that create backward nodes.
+struct Creators {
+    /// By event, the outermost call of a model that it is in.
+    model: Vec<Option<EventId>>,
+    /// By the number of a node, the call of a model that its operator is in, if any.
+    by_number: FxHashMap<u32, Option<EventId>>,
+}
+
+impl Creators {
+    /// Returns whether the model that an operator is in creates the node of this number.
+    fn creates(&self, operator: EventId, number: u32) -> bool {
+        self.by_number.get(&number) == Some(&self.model[operator.index()])
+    }
+}
+
+/// Finds the calls of models that create backward nodes.
+///
+/// ```text
+/// model    |teacher|  |student|  loss
+/// number    7   7      7   8      9        the student creates 7 and 8, the teacher none
+/// ```
+fn creators(facts: &Facts<'_>, models: &[EventId]) -> Creators {
+    let events = facts.profile.events();
+    let mut model: Vec<Option<EventId>> = vec![None; events.len()];
+    for &id in models {
+        model[id.index()] = Some(id);
+    }
+    let mut by_number = FxHashMap::default();
+    // Parents precede their children, and events are in start order.
+    for (index, event) in events.iter().enumerate() {
+        let id = EventId::from_index(index);
+        let around = facts.parent(id).and_then(|parent| model[parent.index()]);
+        model[index] = around.or(model[index]);
+        let is_forward = event.category == Category::Operator && event.scope != ScopeKind::Backward;
+        if let Some(number) = event.sequence().filter(|_| is_forward) {
+            by_number.insert(number, model[index]);
+        }
+    }
+    Creators { model, by_number }
+}
+
 /// Returns the calls of one purpose of models that are trained as well, or that are not.
 pub(super) fn passes_of(facts: &Facts<'_>, purpose: Pass, is_trained: bool) -> Vec<EventId> {
     let passes = facts.passes.get_or_init(|| passes(facts));
-    let name = |id: EventId| facts.profile.event(id).name;
+    let name = |id: EventId| identity(facts, id);
     let trained: FxHashSet<_> = (passes.iter())
         .filter(|(_, pass)| *pass == Pass::Trained)
         .map(|&(id, _)| name(id))
@@ -92,6 +138,26 @@ pub(super) fn passes_of(facts: &Facts<'_>, purpose: Pass, is_trained: bool) -> V
                 && feeds_another(facts, &passes[index..]))
     });
     found.map(|(_, &(id, _))| id).collect()
+}
+
+/// Returns what tells the model of a call from others: its name, and the sizes of the weights of its
+/// first layer if the name has no number. Sampled stacks name classes, not models.
+fn identity<'a>(facts: &Facts<'a>, id: EventId) -> (StringId, Option<&'a [u64]>) {
+    let name = facts.profile.event(id).name;
+    let is_numbered = (facts.name(id).rsplit_once('_'))
+        .is_some_and(|(_, number)| number.bytes().all(|byte| byte.is_ascii_digit()));
+    if is_numbered {
+        return (name, None);
+    }
+    let end = facts.profile.event(id).end();
+    let after = facts.operators.partition_point(|&operator| operator < id);
+    let mut inside = (facts.operators[after..].iter().copied())
+        .take_while(|&operator| facts.profile.event(operator).start < end);
+    let is_layer =
+        |&operator: &EventId| ["aten::linear", "aten::convolution"].contains(&facts.name(operator));
+    let layer = inside.find(is_layer);
+    let weights = layer.and_then(|layer| facts.tensors(layer).get(1).map(|&(_, sizes)| sizes));
+    (name, weights)
 }
 
 /// Returns whether the first of some passes makes the input of another model, as the generator of a

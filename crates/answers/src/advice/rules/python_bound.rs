@@ -38,8 +38,10 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let waits = facts.names(|name| name.contains(ENGINE) || is_wait_for_thread(name));
     // The framework's own calls between a function and the operators are nobody's loop.
     let in_framework = in_framework(facts);
-    // Calls of known libraries have rules of their own.
-    let is_known = facts.inside(&facts.named(&facts.calls, super::is_of_another_rule));
+    // Calls of known libraries have rules of their own, and imports are no loop.
+    let mut known = facts.named(&facts.calls, super::is_of_another_rule);
+    known.extend(facts.named(&facts.events, is_import));
+    let is_known = facts.inside(&known);
     let is_pure = |id: &&EventId| {
         let around = facts.around(**id);
         !has_operator[id.index()]
@@ -71,6 +73,12 @@ fn check(facts: &Facts<'_>) -> Outcome {
         blame: Some(Blame::Frame(frame)),
         ..Evidence::default()
     })
+}
+
+/// Returns whether an event of this name is an import: a range of the launcher's, or Python's own code
+/// for it.
+fn is_import(name: &str) -> bool {
+    name.starts_with("import ") || name.starts_with("<frozen importlib.")
 }
 
 /// Returns, by event, whether the framework's own code leads to it, with no function of the user's in
@@ -117,6 +125,29 @@ mod tests {
     #[test]
     fn a_little_python_is_usual() {
         assert_eq!(outcome(counting(30), "python-bound"), "clean");
+    }
+
+    // Without steps, the whole run is one step.
+    #[test]
+    fn an_import_is_no_python_code() {
+        let draw = |name: &'static str| {
+            training(4, move |time, _| {
+                time.call("train.py(1): <module>", |time| {
+                    time.call(name, |time| time.python("somewhere.py(3): load", 500));
+                });
+                time.call("train.py(20): step", |time| time.op("aten::mm", 1_000));
+                time.python("train.py(30): count_words", 200);
+            })
+        };
+        for import in [
+            "import torch",
+            "<frozen importlib._bootstrap>(1176): _find_and_load",
+        ] {
+            let finding = found(draw(import), "python-bound");
+            assert_eq!(blamed(&finding), "count_words");
+        }
+        let finding = found(draw("somewhere.py(1): setup"), "python-bound");
+        assert_ne!(blamed(&finding), "count_words");
     }
 
     // The device works on the step while Python counts.
