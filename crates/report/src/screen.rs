@@ -498,19 +498,12 @@ fn error_text(screen: &Screen) -> Option<String> {
     (!both.is_empty()).then(|| format!("shares are {}", both.join(", ")))
 }
 
-/// Returns the findings that are worth a line: what their rules say is not among the facts, and they
-/// save enough.
+/// Returns the findings that save enough to be worth a line. The facts about the same cause have no
+/// price.
 fn findings(screen: &Screen) -> Vec<&Finding> {
-    let is_told = |finding: &Finding| match finding.rule.id {
-        "growing-memory" => screen.growth.is_some(),
-        "recompilation" => !screen.facts.compiled.is_empty(),
-        "double-precision" => screen.wide.is_some(),
-        "garbage-collection" => is_share(screen.facts.collections.1, screen.report.rest, LEAST),
-        _ => false,
-    };
     let findings = screen.advice.findings.iter();
     findings
-        .filter(|finding| finding.share >= WORTH && !is_told(finding))
+        .filter(|finding| finding.share >= WORTH)
         .take(FINDINGS)
         .collect()
 }

@@ -1,6 +1,7 @@
 use mindprof_analyze::Analysis;
 use mindprof_answers::{
-    RunMarks, RunReport, ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Work,
+    RULES, RunMarks, RunReport, ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction,
+    Work,
 };
 use mindprof_model::{
     Category, DeviceKind, Event, Part, Profile, StackId, StepMark, StringTable, Thread,
@@ -243,6 +244,35 @@ fn operators_and_findings_make_room_for_functions() {
         assert!(text.contains("forward (train.py:5)"), "{text}");
     }
     assert_eq!(found(&screen_text(&screen, &end)), 1);
+}
+
+#[test]
+fn findings_about_what_the_facts_tell_say_what_they_save() {
+    let facts = ScreenFacts {
+        compiled: vec![Compiled {
+            function: "forward".into(),
+            times: 8,
+            time: Nanos(20_000_000),
+            ..Compiled::default()
+        }],
+        ..ScreenFacts::default()
+    };
+    let mut screen = screen_of(profile_of(400, 0), facts);
+    let rule = RULES
+        .iter()
+        .copied()
+        .find(|rule| rule.id == "recompilation");
+    let finding = screen.advice.findings.first_mut();
+    let finding = finding.expect("hundreds of items are a finding");
+    finding.rule = rule.expect("it is a rule");
+    finding.share = 0.95;
+    let saves = "to save about 95 %: steps compile code";
+    let text = screen_text(&screen, &end());
+    assert!(text.contains(saves), "{text}");
+    screen.advice.findings.truncate(1);
+    screen.advice.findings[0].share = 0.001;
+    let text = screen_text(&screen, &end());
+    assert!(!text.contains("to save about"), "{text}");
 }
 
 #[test]
