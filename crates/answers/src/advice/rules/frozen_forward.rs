@@ -107,7 +107,13 @@ mod tests {
                     time.op("aten::linear", 500);
                 });
             });
-            time.node("AddmmBackward0", number, |time| time.idle(500));
+            time.number(number);
+            time.operator(
+                "autograd::engine::evaluate_function: AddmmBackward0",
+                |time| {
+                    time.node("AddmmBackward0", number, |time| time.idle(500));
+                },
+            );
         })
     }
 

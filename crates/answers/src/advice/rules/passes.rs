@@ -43,7 +43,8 @@ fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
         .filter_map(|&id| facts.profile.event(id).sequence())
         .collect();
     let models = facts.outermost(&facts.named(&facts.calls, |name| name.starts_with(MODULE)));
-    let creators = creators(facts, &models);
+    let again = facts.inside(&facts.named(&facts.events, is_recomputing));
+    let creators = creators(facts, &models, &again);
     // By event, how many operators inside it have numbers of nodes that their model creates, and
     // numbers of backward nodes.
     let mut counts = vec![(0_u32, 0_u32, 0_u32); events.len()];
@@ -62,7 +63,6 @@ fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
             *sums = (sums.0 + all, sums.1 + with, sums.2 + trained);
         }
     }
-    let again = facts.inside(&facts.named(&facts.events, is_recomputing));
     let models = models.into_iter().filter(|id| !again[id.index()]);
     let found = models.filter_map(|id| {
         let (all, with, trained) = counts[id.index()];
@@ -92,13 +92,14 @@ impl Creators {
     }
 }
 
-/// Finds the calls of models that create backward nodes.
+/// Finds the calls of models that create backward nodes. Operators of the backward pass, which have
+/// the numbers of their nodes, create none.
 ///
 /// ```text
 /// model    |teacher|  |student|  loss
 /// number    7   7      7   8      9        the student creates 7 and 8, the teacher none
 /// ```
-fn creators(facts: &Facts<'_>, models: &[EventId]) -> Creators {
+fn creators(facts: &Facts<'_>, models: &[EventId], is_backward: &[bool]) -> Creators {
     let events = facts.profile.events();
     let mut model: Vec<Option<EventId>> = vec![None; events.len()];
     for &id in models {
@@ -110,7 +111,9 @@ fn creators(facts: &Facts<'_>, models: &[EventId]) -> Creators {
         let id = EventId::from_index(index);
         let around = facts.parent(id).and_then(|parent| model[parent.index()]);
         model[index] = around.or(model[index]);
-        let is_forward = event.category == Category::Operator && event.scope != ScopeKind::Backward;
+        let is_forward = event.category == Category::Operator
+            && event.scope != ScopeKind::Backward
+            && !is_backward[index];
         if let Some(number) = event.sequence().filter(|_| is_forward) {
             by_number.insert(number, model[index]);
         }
