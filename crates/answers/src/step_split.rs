@@ -336,7 +336,7 @@ const COMMUNICATION: [&str; 16] = [
 ];
 
 /// Parts of the names of kernels with which libraries other than NCCL exchange data: vLLM, torch's
-/// symmetric memory, FlashInfer and NVSHMEM. Namespaces and return types stand before them.
+/// symmetric memory, `FlashInfer` and NVSHMEM. Namespaces and return types stand before them.
 const COMMUNICATION_PARTS: [&str; 5] = [
     "cross_device_reduce",
     "_shot_all_reduce",
