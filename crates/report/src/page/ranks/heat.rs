@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(html.matches("<rect class=\"heat-4\"").count(), 4);
         assert_eq!(html.matches("<rect class=\"heat-0\"").count(), 8);
         assert!(
-            html.contains("rank 2, step 3: +300 ns (1.30 us of work)"),
+            html.contains("rank 2, step 3: +0.30 us (1.30 us of work)"),
             "{html}"
         );
     }
