@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -61,6 +60,8 @@ class RankSummary:
 
     @functools.cached_property
     def _answer(self) -> dict[str, Any]:
+        import json
+
         answer: dict[str, Any] = json.loads(_core.ask_ranks(self._bytes))
         return answer
 

@@ -197,7 +197,9 @@ pub(super) fn push_devices(text: &mut String, answer: &JobAnswer, layout: RanksL
 pub(super) fn push_kernels(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
     // The columns of numbers and the spaces between all take so much.
     const NUMBERS: usize = 49;
-    let room = layout.width.map(|width| width.saturating_sub(NUMBERS));
+    // Without a limit, names of templates would take thousands of columns.
+    const WIDE: usize = 140;
+    let room = Some(layout.width.unwrap_or(WIDE).saturating_sub(NUMBERS));
     let kernels = answer.kernels.iter().take(layout.rows).map(|kernel| {
         vec![
             cut(&visible(&kernel.name), room),
