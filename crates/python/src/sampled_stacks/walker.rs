@@ -20,8 +20,9 @@ pub(super) struct Walker {
     paused: Option<Stack>,
     /// The frames that were just read, innermost first.
     frames: Vec<RawFrame>,
-    /// The frames of the last operator, outermost first, each with the stack up to it.
-    last: Vec<(RawFrame, Stack)>,
+    /// The frames of the last operator, outermost first, each with what tells its code from other
+    /// code at the same address, and with the stack up to it.
+    last: Vec<(RawFrame, Option<[u64; 4]>, Stack)>,
     places: Places,
 }
 
@@ -63,18 +64,19 @@ impl Walker {
             MOST_FRAMES,
             &mut self.frames,
         )?;
+        let identity = |frame: &RawFrame| layout.code.identity(&memory, frame.code);
         let outermost_first = || self.frames.iter().rev();
         let common = outermost_first()
             .zip(&self.last)
-            .take_while(|(frame, (last, _))| *frame == last)
+            .take_while(|(frame, (last, known, _))| *frame == last && identity(frame) == *known)
             .count();
         self.last.truncate(common);
-        let mut stack = self.last.last().map_or(Stack::NONE, |&(_, stack)| stack);
+        let mut stack = self.last.last().map_or(Stack::NONE, |&(.., stack)| stack);
         for frame in outermost_first().skip(common) {
             if let Named::As(name) = self.places.name(layout, &memory, frame)? {
                 stack = stack.push(name);
             }
-            self.last.push((*frame, stack));
+            self.last.push((*frame, identity(frame), stack));
         }
         Some(stack)
     }
