@@ -47,7 +47,7 @@ def test_an_installed_module_has_no_symbols() -> None:
 
 
 def test_wheels_are_optimised_across_crates_and_other_builds_are_not() -> None:
-    assert '\nlto = "thin"\n' in table_of("Cargo.toml", "profile.release")
+    assert '\nlto = "fat"\n' in table_of("Cargo.toml", "profile.release")
     assert "lto" not in table_of("Cargo.toml", "profile.dev")
 
 

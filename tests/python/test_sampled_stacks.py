@@ -212,7 +212,7 @@ class TestSamples:
 
     def test_every_thread_is_sampled(self, tmp_path: Path) -> None:
         def elsewhere() -> None:
-            busy()
+            busy(60)
 
         leave = threading.Event()
 
@@ -224,7 +224,7 @@ class TestSamples:
         with profile(with_stack="sampled") as prof:
             for thread in threads:
                 thread.start()
-            busy(40)
+            busy(80)
         leave.set()
         for thread in threads:
             thread.join()
