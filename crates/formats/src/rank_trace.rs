@@ -72,14 +72,12 @@ impl RankTrace {
 /// Reads the traces of ranks into one profile.
 ///
 /// # Errors
-/// If a file cannot be read, or is a summary. The error names the file.
-///
-/// # Panics
-/// Never: the parts of readers are whole.
+/// If a file cannot be read or is a summary; the error names the file. If the recordings of ranks
+/// had different limits.
 pub fn merge_rank_traces(traces: &[RankTrace]) -> Result<Profile> {
     let parts = traces.iter().map(RankTrace::read);
     let parts: Vec<Part> = parts.collect::<Result<_>>()?;
-    Ok(merge(parts).expect("the parts of readers are whole"))
+    merge(parts).map_err(|error| mindprof_trace::Error::from(error).into())
 }
 
 #[cfg(test)]

@@ -59,6 +59,18 @@ pub enum Error {
         /// The event at fault.
         event: EventId,
     },
+    /// Ranks hold different operators, because their recordings had different limits. Rows of the
+    /// merged profile would be scaled wrongly.
+    #[error(
+        "ranks hold different operators, recorded with only={first} and only={other}: \
+         record all ranks with the same limit, or look at each alone"
+    )]
+    DifferentLimits {
+        /// The limit of the first rank, `None` if it has none.
+        first: String,
+        /// The limit of another rank.
+        other: String,
+    },
     /// The end of an event exceeds the largest representable time.
     #[error("{event} ends after the largest time that a profile can hold")]
     EndOverflow {

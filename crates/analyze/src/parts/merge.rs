@@ -1,6 +1,6 @@
 //! Merging of the ranks of a job into one profile.
 
-use mindprof_model::{Kinship, Part, Profile, ProfileBuilder, Result};
+use mindprof_model::{Error, Kinship, OperatorLimit, Part, Profile, ProfileBuilder, Result};
 
 use super::slim::SLIM_KEY;
 
@@ -18,10 +18,12 @@ use super::slim::SLIM_KEY;
 /// ```
 ///
 /// # Errors
-/// If a part refers to a string, thread, stack or other entry that it does not contain.
+/// If a part refers to a string, thread, stack or other entry that it does not contain, or if the
+/// recordings of ranks had different limits.
 pub fn merge(ranks: impl IntoIterator<Item = Part>) -> Result<Profile> {
     let mut builder: Option<ProfileBuilder> = None;
     let mut ranks: Vec<Part> = ranks.into_iter().collect();
+    check_limits(&ranks)?;
     keep_cuts(&mut ranks);
     for (place, mut part) in (0..).zip(ranks) {
         part.rank = part.rank.or(Some(place));
@@ -31,6 +33,21 @@ pub fn merge(ranks: impl IntoIterator<Item = Part>) -> Result<Profile> {
         }
     }
     builder.unwrap_or_default().build()
+}
+
+fn check_limits(ranks: &[Part]) -> Result<()> {
+    let text = |part: &Part| {
+        let limit = OperatorLimit::read(&part.metadata);
+        limit.map_or_else(|| "None".to_owned(), |limit| limit.to_string())
+    };
+    let Some((first, others)) = ranks.split_first() else {
+        return Ok(());
+    };
+    let first = text(first);
+    match others.iter().map(text).find(|other| *other != first) {
+        Some(other) => Err(Error::DifferentLimits { first, other }),
+        None => Ok(()),
+    }
 }
 
 /// Gives the first rank the records of the cuts of all of them, if several were cut:
@@ -52,6 +69,30 @@ mod tests {
     use mindprof_model::Timeline;
 
     use super::*;
+
+    #[test]
+    fn ranks_with_different_limits_are_refused() {
+        let merged = |limits: [Option<&str>; 2]| {
+            merge(limits.map(|limit| {
+                let mut part = Part::from(Timeline::draw(|time| time.op("mm", 3)));
+                if let Some(limit) = limit.and_then(|limit| OperatorLimit::parse([limit]).ok()) {
+                    limit.write(&mut part.metadata);
+                }
+                part
+            }))
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+        };
+        assert_eq!(merged([None, None]), Ok(()));
+        assert_eq!(merged([Some("share=0.5"), Some("share=0.5")]), Ok(()));
+        for limits in [
+            [Some("share=0.5"), Some("share=0.1")],
+            [None, Some("share=0.1")],
+        ] {
+            let error = merged(limits).unwrap_err();
+            assert!(error.contains("only=share=0.1"), "{error}");
+        }
+    }
 
     #[test]
     fn records_of_cuts_are_kept_of_every_rank() {
