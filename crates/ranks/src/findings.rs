@@ -137,7 +137,7 @@ const NO_CLOCKS: &str =
     "the clock of a rank in each group is not known, so waits cannot be told from transfers";
 
 /// The reason for which rules about transfers cannot tell.
-pub(crate) const NO_COLLECTIVES: &str =
+const NO_COLLECTIVES: &str =
     "no collective was recognized on two ranks: record the device and call `prof.step()`";
 
 /// The reason for which rules about transfers cannot tell, although clocks are known.
@@ -154,6 +154,15 @@ impl Facts<'_> {
     pub(crate) fn share(&self, time: Nanos) -> f64 {
         let ranks = self.summaries.len().max(1) as f64;
         time.0 as f64 / ranks / self.times.total.0.max(1) as f64
+    }
+
+    /// Returns why no collective is on the common clock, if none is.
+    pub(crate) fn why_no_arrivals(&self) -> &'static str {
+        if self.arrivals.is_empty() && !self.matches.list.is_empty() {
+            NO_CLOCKS
+        } else {
+            NO_COLLECTIVES
+        }
     }
 
     /// Returns whether a step is one of those that are compared.
@@ -179,10 +188,8 @@ impl Facts<'_> {
             let is_any = arrivals.count() > 0;
             return Err(if is_any {
                 NOT_WHOLE
-            } else if self.arrivals.is_empty() && !self.matches.list.is_empty() {
-                NO_CLOCKS
             } else {
-                NO_COLLECTIVES
+                self.why_no_arrivals()
             });
         }
         let known = whole

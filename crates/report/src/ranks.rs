@@ -9,7 +9,9 @@ mod verdict;
 use mindprof_formats::counted;
 use mindprof_ranks::{Cause, JobAnswer, JobFinding, RankLabel};
 
-pub(crate) use self::notes::{clock_notes, difference_notes, roster_notes};
+pub(crate) use self::notes::{
+    clock_notes, difference_notes, range_words, roster_notes, unknown_rules,
+};
 use self::tables::{
     push_collectives, push_devices, push_kernels, push_slow_ranks, push_slow_steps,
 };
@@ -112,13 +114,8 @@ fn push_findings(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
     for finding in findings.found.iter().take(layout.rows) {
         push_finding(text, finding, layout);
     }
-    if let Some(unknown) = findings.unknown.first() {
-        let rules: Vec<&str> = findings
-            .unknown
-            .iter()
-            .map(|unknown| unknown.rule)
-            .collect();
-        let line = format!("Cannot tell: {} ({})", rules.join(", "), unknown.missing);
+    for (rules, missing) in unknown_rules(answer) {
+        let line = format!("Cannot tell: {} ({missing})", rules.join(", "));
         text.push('\n');
         push_wrapped(text, &line, layout.width);
     }
@@ -126,12 +123,12 @@ fn push_findings(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
 
 fn push_finding(text: &mut String, finding: &JobFinding, layout: RanksLayout) {
     let price = if finding.share > 0.0 {
-        format!(
-            "{} ({} to {})",
-            share_words(finding.share),
-            share_words(finding.low),
-            share_words(finding.high)
-        )
+        let (share, range) = (share_words(finding.share), range_words(finding));
+        if share == range {
+            share
+        } else {
+            format!("{share} ({range})")
+        }
     } else {
         "not priced".into()
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use mindprof_answers::Confidence;
 use mindprof_model::Nanos;
 
-use super::{Evidence, Facts, JobRule, NO_COLLECTIVES, Outcome};
+use super::{Evidence, Facts, JobRule, Outcome};
 use crate::arrivals::Arrival;
 use crate::collectives::CollectiveKind;
 use crate::histogram::Histogram;
@@ -164,7 +164,7 @@ fn ends_differ(facts: &Facts<'_>) -> Outcome {
         .filter(|arrival| arrival.kind.is_synchronizing());
     let ending: Vec<&Arrival> = ending.collect();
     if ending.is_empty() {
-        return Outcome::Unknown(NO_COLLECTIVES);
+        return Outcome::Unknown(facts.why_no_arrivals());
     }
     let spreads = Histogram::of(ending.iter().map(|arrival| arrival.end_spread).collect());
     let lengths = ending

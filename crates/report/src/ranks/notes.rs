@@ -2,9 +2,9 @@
 
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
-use mindprof_ranks::JobAnswer;
+use mindprof_ranks::{JobAnswer, JobFinding};
 
-use super::{NAMED, ranks_words};
+use super::{NAMED, ranks_words, share_words};
 use crate::steps::short_time;
 use crate::visible::visible;
 
@@ -104,6 +104,30 @@ pub(crate) fn clock_notes(answer: &JobAnswer) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// Returns the rules that cannot tell, those with the same reason together, and the reasons.
+pub(crate) fn unknown_rules(answer: &JobAnswer) -> Vec<(Vec<&str>, &str)> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for unknown in &answer.findings.unknown {
+        match groups
+            .iter_mut()
+            .find(|(_, missing)| *missing == unknown.missing)
+        {
+            Some((rules, _)) => rules.push(unknown.rule),
+            None => groups.push((vec![unknown.rule], unknown.missing)),
+        }
+    }
+    groups
+}
+
+/// Returns the likely saving of a finding: `10 % to 19 %`, or `6 %` if both ends read the same.
+pub(crate) fn range_words(finding: &JobFinding) -> String {
+    let (low, high) = (share_words(finding.low), share_words(finding.high));
+    if low == high {
+        return low;
+    }
+    format!("{low} to {high}")
 }
 
 /// Returns what ranks do differently, at most so many of each kind.

@@ -10,7 +10,9 @@ use super::push_notes;
 use crate::page::findings::NOT_PRICED;
 use crate::page::markup::{escaped, sentence, with_units};
 use crate::page::table::Table;
-use crate::ranks::{cause_words, ranks_words, roster_notes, share_words, verdict};
+use crate::ranks::{
+    cause_words, range_words, ranks_words, roster_notes, share_words, unknown_rules, verdict,
+};
 
 /// Returns the overview as HTML.
 pub(super) fn overview(answer: &JobAnswer, grid: &StepGrid, tables: &[Table]) -> String {
@@ -42,12 +44,16 @@ fn finding_cards(answer: &JobAnswer) -> String {
         html.extend(findings.found.iter().map(card));
         html.push_str("</ol>\n");
     }
-    for unknown in &findings.unknown {
+    for (rules, missing) in unknown_rules(answer) {
+        let rules: Vec<String> = rules
+            .iter()
+            .map(|rule| format!("<code>{rule}</code>"))
+            .collect();
         let _ = writeln!(
             html,
-            "<p class=\"quiet\">Cannot tell: <code>{}</code> ({}).</p>",
-            unknown.rule,
-            escaped(unknown.missing)
+            "<p class=\"quiet\">Cannot tell: {} ({}).</p>",
+            rules.join(", "),
+            escaped(missing)
         );
     }
     html
@@ -107,9 +113,8 @@ fn lines(finding: &JobFinding) -> Vec<String> {
             Confidence::High => "high",
         };
         lines.push(format!(
-            "Mending it is likely to save {} to {} of a step; {sureness} confidence",
-            share_words(finding.low),
-            share_words(finding.high)
+            "Mending it is likely to save {} of a step; {sureness} confidence",
+            range_words(finding)
         ));
     }
     lines
