@@ -163,13 +163,19 @@ fn stacks_table(held: &HeldBy, all: u64) -> String {
             frames_cell(&stack.frames, stack.frames_left_out)
         );
     }
+    let shown = held.stacks.len() as u64;
+    let count = held.stack_count as u64;
+    let caption = if shown < count {
+        format!("Held memory by stack, the {shown} of {count} that hold most")
+    } else {
+        "Held memory by stack".into()
+    };
     format!(
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Held memory by stack\">\n\
-         <table>\n<caption>Held memory by stack, those with the most of {}</caption>\n<thead><tr>\
+         <table>\n<caption>{caption}</caption>\n<thead><tr>\
          <th scope=\"col\">Bytes</th><th scope=\"col\">Share</th><th scope=\"col\">Blocks</th>\
          <th scope=\"col\" class=\"text\">Stack, innermost first</th></tr></thead>\n<tbody>\n{rows}\
-         </tbody>\n</table>\n</div>\n",
-        held.stack_count
+         </tbody>\n</table>\n</div>\n"
     )
 }
 
