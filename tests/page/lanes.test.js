@@ -42,6 +42,22 @@ test("drawing covers every pixel that an interval touches", () => {
   }
 });
 
+test("an interval wider than a pixel is drawn in full after a narrow one in the same pixel", () => {
+  const events = { start: [104, 108, 900], duration: [2, 700, 80] };
+  const drawn = [];
+  visitVisible([0, 1, 2], events, [0, 1000], 125, (index, x, wide) => drawn.push([index, x, wide]));
+  assert.deepEqual(drawn, [[0, 13, 1], [1, 13.5, 87.5], [2, 112.5, 10]]);
+  for (const [count, width] of [[2000, 300], [5000, 77]]) {
+    const { lane, events: many } = randomLane(count, count);
+    const whole = [0, many.start[count - 1] + 50], scale = width / whole[1];
+    const seen = new Map();
+    visitVisible(lane, many, whole, width, (index, x, wide) => seen.set(index, wide));
+    lane.forEach((index) => {
+      if (many.duration[index] * scale >= 1) assert.equal(seen.get(index), many.duration[index] * scale, `interval ${index}`);
+    });
+  }
+});
+
 test("a hit finds the interval at a time, or the nearest within reach", () => {
   const events = { start: [0, 100, 200], duration: [50, 0, 10] };
   const lane = [0, 1, 2];

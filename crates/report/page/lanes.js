@@ -26,7 +26,7 @@ export function firstFrom(lane, events, time, from = 0) {
 }
 
 /**
- * Calls `draw` for the visible rectangles of a lane, at most about one for each pixel.
+ * Calls `draw` for the visible rectangles of a lane, at most two for each pixel.
  * @param {ArrayLike<number>} lane
  * @param {Intervals} events
  * @param {[number, number]} range
@@ -49,8 +49,9 @@ export function visitVisible(lane, events, range, width, draw) {
     }
     const pixel = Math.floor(x);
     draw(index, pixel, 1);
+    // The last one that begins in this pixel may reach far beyond it.
     const next = from + (pixel + 1) / scale;
-    at = Math.max(at + 1, firstFrom(lane, events, next, at));
+    at = Math.max(at + 1, firstFrom(lane, events, next, at) - 1);
   }
 }
 
