@@ -22,6 +22,13 @@ use crate::steps::Step;
 /// The number that no task has.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// With so many works in the queue of a stream, a long launch waits for room in it. The queue of a
+/// CUDA stream has room for about a thousand, and other calls take some of it.
+const LONG_QUEUE: usize = 256;
+
+/// A launch that takes at least this long has waited, if the queue is long.
+const LONG_LAUNCH: Nanos = Nanos(12_000);
+
 /// The tasks of a profile.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tasks {
@@ -71,6 +78,7 @@ impl Tasks {
         drop(chains);
         tasks.add_device_work(analysis, steps, &launches);
         tasks.find_waits(analysis.profile(), &calls);
+        tasks.find_full_queues();
         let queue_thread = queue.as_ref().map(|queue| queue.thread);
         tasks.join_backward_threads(loop_thread, queue_thread);
         if let Some(queue) = &queue {
@@ -223,6 +231,47 @@ impl Tasks {
                     if let Some((_, last)) = last.filter(|&(end, _)| end > begin) {
                         self.joints.of(call).waits_for = last;
                     }
+                }
+            }
+        }
+    }
+
+    /// Finds the launches that wait for room in the queue of a stream. A program whose device is
+    /// slower than its CPU spends its time in them, and runs on as soon as work on the stream ends.
+    ///
+    /// ```text
+    /// loop      |launch|launch, waits|launch, waits|
+    /// stream    |=== work 1 ===|=== work 2 ===|=== work 3 ===|   hundreds of works in the queue
+    ///                          ▲ waited for   ▲ waited for
+    /// ```
+    fn find_full_queues(&mut self) {
+        let first = self.first_of_devices();
+        for &(_, first_of_stream) in &self.device.streams {
+            let next = |&number: &u32| {
+                let after = self.device.tasks[number as usize].after;
+                (after != NONE).then_some(after)
+            };
+            let works: Vec<u32> = std::iter::successors(Some(first_of_stream), next).collect();
+            let work = |number: u32| &self.device.tasks[number as usize];
+            for (place, &number) in works.iter().enumerate().skip(LONG_QUEUE) {
+                let call = work(number).launch;
+                if call == NONE || self.host.duration(call) < LONG_LAUNCH {
+                    continue;
+                }
+                let (begin, end) = (self.host.begin(call), self.host.end(call));
+                let begun = works.partition_point(|&other| work(other).begin <= begin);
+                if place.saturating_sub(begun) < LONG_QUEUE {
+                    continue;
+                }
+                let limit = end.saturating_add(CLOCK_ERROR);
+                let ended = works.partition_point(|&other| work(other).end <= limit);
+                let last = ended.checked_sub(1).map(|last| works[last]);
+                let joint = self.joints.of(call);
+                if let Some(last) =
+                    last.filter(|&last| self.device.tasks[last as usize].end > begin)
+                    && joint.waits_for == NONE
+                {
+                    joint.waits_for = first + last;
                 }
             }
         }

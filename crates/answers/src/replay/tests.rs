@@ -440,3 +440,58 @@ proptest! {
         }
     }
 }
+
+// launch    |-|-|-|...|-|------|------|------|...   the first ones return at once, the others wait
+// stream      |gemm  |gemm  |gemm  |...             10 ms each
+fn throttled(launches: u64, queue: u64) -> Analysis {
+    let mut drawing = Drawing::new();
+    let stream = drawing.stream(1);
+    // The loop is done when the last work is in the queue.
+    drawing.step(0, 0, 10 * (launches - 1) + 1 - 10 * queue);
+    let mut now = 0;
+    for number in 0..launches {
+        let room = (10 * number + 1).saturating_sub(10 * queue);
+        let end = (now + 1).max(room);
+        let begins = 10 * number + 1;
+        drawing.launch((LAUNCH, now, end), stream, ("gemm", begins, begins + 10));
+        now = end;
+    }
+    drawing.analysis()
+}
+
+#[test]
+fn a_launch_that_waits_for_room_in_the_queue_is_faster_when_the_device_is() {
+    let analysis = throttled(900, 500);
+    let halved = |name: &str| {
+        let mut change = WhatIf::none(&analysis);
+        for event in events(analysis.profile(), name) {
+            change.scale(event, 0.5);
+        }
+        whole_ms(&replay(&analysis).with(&change))[0]
+    };
+    assert!(
+        (4_450..4_600).contains(&halved("gemm")),
+        "{}",
+        halved("gemm")
+    );
+    // The device is busy all the time, so launches cost nothing.
+    assert!(
+        (8_950..9_050).contains(&halved(LAUNCH)),
+        "{}",
+        halved(LAUNCH)
+    );
+}
+
+// A launch may take long for other reasons, such as loading the code of a kernel.
+#[test]
+fn a_long_launch_with_a_short_queue_waits_for_nothing() {
+    let analysis = throttled(100, 50);
+    let mut change = WhatIf::none(&analysis);
+    for event in events(analysis.profile(), "gemm") {
+        change.scale(event, 0.0);
+    }
+    let [step] = whole_ms(&replay(&analysis).with(&change))[..] else {
+        panic!("there is one step");
+    };
+    assert!(step > 400, "{step}");
+}
