@@ -54,6 +54,11 @@ impl Recorder {
         metadata.set(KEY, format!("[{}]", parts.join(",")));
     }
 
+    /// Notes in the metadata of a profile that another collector recorded the operators.
+    pub fn forget(metadata: &mut Metadata) {
+        metadata.remove(KEY);
+    }
+
     /// Reads it from metadata. Returns `None` if another collector recorded the operators.
     pub fn read(metadata: &Metadata) -> Option<Self> {
         let text = metadata.get(KEY)?;
@@ -89,5 +94,7 @@ mod tests {
         assert_eq!(Recorder::read(&metadata), Some(recorder));
         Recorder::default().write(&mut metadata);
         assert_eq!(Recorder::read(&metadata), Some(Recorder::default()));
+        Recorder::forget(&mut metadata);
+        assert_eq!(Recorder::read(&metadata), None);
     }
 }

@@ -390,7 +390,8 @@ impl Session {
         let inputs = self.lock().wants_inputs;
         self.close(py);
         let part = result.map(|result| read_part(result, inputs, stacks));
-        let capture = self.close_with(py, part.transpose()?, |_, _| ())?;
+        let mut capture = self.close_with(py, part.transpose()?, |_, _| ())?;
+        Recorder::forget(&mut capture.metadata);
         let state = self.lock();
         let is_for_memory = stacks && inputs && state.facts.get("profile_memory").is_some();
         let mut profile = Profile::from_capture(capture, state.holders.clone());
