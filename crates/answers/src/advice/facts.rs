@@ -43,6 +43,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) replay: &'a Replay,
     /// The time of all steps without a profiler.
     pub(crate) base: Nanos,
+    /// The time of all steps in which a device works.
+    pub(crate) busy: Nanos,
     /// By event, the innermost frame of the user's own code that led to it.
     pub(crate) frames: Vec<Option<StringId>>,
     pub(crate) has_device: bool,
@@ -84,6 +86,7 @@ impl<'a> Facts<'a> {
             own,
             replay,
             base,
+            busy: Nanos::ZERO,
             frames,
             has_device: analysis.accelerator().is_some(),
             completeness,
@@ -113,7 +116,21 @@ impl<'a> Facts<'a> {
             }
         }
         facts.by_name = ByName::build(profile, &facts.events);
+        facts.busy = facts.busy_time();
         facts
+    }
+
+    /// Returns the time in which at least one kernel, copy or fill of the steps runs.
+    fn busy_time(&self) -> Nanos {
+        let (mut busy, mut end) = (Nanos::ZERO, Nanos::ZERO);
+        // In start order, as all events.
+        for &id in &self.kernels {
+            let work = self.profile.event(id);
+            let from = work.start.max(end);
+            end = end.max(work.end());
+            busy = busy + end.saturating_sub(from);
+        }
+        busy
     }
 
     pub(crate) fn name(&self, id: EventId) -> &'a str {

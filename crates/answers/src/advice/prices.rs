@@ -47,14 +47,19 @@ pub(super) fn price(
         Price::Unpriced { .. } => facts.base,
         Price::Replay { .. } => facts.mended(&[evidence]),
     });
+    let most = facts.saving(facts.base, facts.busy);
     for ((rule, evidence), mended) in found.into_iter().zip(times) {
-        let priced = Priced {
+        let mut priced = Priced {
             rule,
             evidence,
             share: facts.saving(facts.base, mended),
             mended,
             merged: Vec::new(),
         };
+        // Less work on the CPU makes no device work shorter, whatever the replay says.
+        if !priced.evidence.mending.concerns(|id| facts.is_kernel(id)) {
+            priced.share = priced.share.min(most);
+        }
         match rule.price {
             Price::Unpriced { rank } => findings.push((rank, finding(facts, &priced))),
             Price::Replay {
@@ -97,7 +102,7 @@ pub(super) fn price(
             continue;
         }
         if is_general {
-            priced.share = left;
+            priced.share = left.min(priced.share);
         }
         (mended, mended_time) = (further, further_time);
         accepted.push(priced);

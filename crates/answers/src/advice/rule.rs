@@ -143,6 +143,11 @@ impl Mending {
         self.unblocked.push(event);
     }
 
+    /// Returns whether it changes a certain kind of event, or what a call waits for.
+    pub(crate) fn concerns(&self, is_meant: impl Fn(EventId) -> bool) -> bool {
+        !self.unblocked.is_empty() || self.scales.iter().any(|&(id, _)| is_meant(id))
+    }
+
     /// Applies the change to a replay: each event takes the shorter of its times.
     pub(crate) fn apply(&self, to: &mut WhatIf) {
         for &(event, factor) in &self.scales {

@@ -122,6 +122,27 @@ mod tests {
         assert_eq!(outcome(launching(40), "launch-bound"), "clean");
     }
 
+    // The streams take turns, so that one kernel runs at nearly all times. Nothing tells whether they
+    // could run together.
+    #[test]
+    fn work_of_the_device_is_not_saved() {
+        let profile = training(4, |time, _| {
+            for stream in 0..4 {
+                for _ in 0..15 {
+                    time.operator("aten::mm", |time| {
+                        time.kernel_on(stream, "gemm", 12);
+                        time.idle(12);
+                    });
+                }
+            }
+            time.synchronize();
+        });
+        let found = advise(profile).findings;
+        let found = found.iter().find(|one| one.rule.id == "launch-bound");
+        let share = found.map_or(0.0, |finding| finding.share);
+        assert!(share < 0.5, "{share}");
+    }
+
     // One large kernel keeps the device busy while the small ones are launched.
     #[test]
     fn small_kernels_of_a_device_that_is_never_idle_are_clean() {
