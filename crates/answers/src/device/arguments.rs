@@ -16,6 +16,22 @@ pub(crate) struct WorkArguments {
     pub(crate) bytes: Option<u64>,
 }
 
+impl WorkArguments {
+    /// The blocks per multiprocessor from which on an occupancy rounds to one percent at least: a
+    /// block has a warp or more.
+    const FILLED: f64 = 0.5;
+
+    /// Returns the occupancy, or `None` if it is the zero that collectors write for kernels whose
+    /// occupancy they cannot estimate.
+    pub(crate) fn known_occupancy(&self) -> Option<f64> {
+        let is_filled = self
+            .blocks_per_sm
+            .is_some_and(|blocks| blocks >= Self::FILLED);
+        self.occupancy
+            .filter(|&occupancy| occupancy > 0.0 || !is_filled)
+    }
+}
+
 /// An argument that is looked for.
 #[derive(Clone, Copy, Debug)]
 enum Argument {
@@ -163,6 +179,17 @@ mod tests {
         assert_eq!(kernel.bytes, None);
         let copy = parse(r#""kind":"bytes","bytes":19267584,"memory bandwidth (GB/s)":9.9"#);
         assert_eq!(copy.bytes, Some(19_267_584));
+    }
+
+    #[test]
+    fn the_occupancy_of_a_kernel_that_fills_the_device_is_not_zero() {
+        let occupancy = |text| parse(text).known_occupancy();
+        let unknown = r#""blocks per SM":0.97,"est. achieved occupancy %": 0"#;
+        assert_eq!(occupancy(unknown), None);
+        let small = r#""blocks per SM":0.0075,"est. achieved occupancy %": 0"#;
+        assert_eq!(occupancy(small), Some(0.0));
+        let known = r#""blocks per SM":0.97,"est. achieved occupancy %": 6"#;
+        assert_eq!(occupancy(known), Some(6.0));
     }
 
     #[test]

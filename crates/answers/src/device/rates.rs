@@ -374,7 +374,7 @@ impl KernelSum {
             self.blocks += blocks * time;
             self.with_blocks += time;
         }
-        if let Some(occupancy) = item.arguments.occupancy {
+        if let Some(occupancy) = item.arguments.known_occupancy() {
             self.occupancy += occupancy / 100.0 * time;
             self.with_occupancy += time;
         }
