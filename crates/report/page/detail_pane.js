@@ -1,7 +1,7 @@
 // @ts-check
 // The detail of one thing: an operator, a kernel, a function, a line or a module, with its events,
 // percentiles, shapes, callers, callees, stacks and source lines.
-import { countedText, timeText } from "./numbers.js";
+import { countedText, numberText, timeText } from "./numbers.js";
 import { byId, make, makeShape } from "./elements.js";
 import { readIndex } from "./address.js";
 import { OutermostCalls, histogram, isOnDevice, percentile } from "./sums.js";
@@ -14,6 +14,8 @@ import { showFinding } from "./finding_detail.js";
 /** @typedef {import("./sorting.js").Cell} Cell */
 
 const MOST_EVENTS = 200;
+/** Percentiles of fewer events say nothing. */
+const LEAST_PERCENTILES = 10;
 
 /**
  * Shows the detail that an address asks for.
@@ -96,8 +98,9 @@ function showEvents(profile, root, events) {
   const total = totalOf(profile, events), own = events.reduce((sum, index) => sum + profile.own[index], 0);
   const tiles = make("ul", { class: "tiles" }), isDevice = isOnDevice(profile.groupOf(events[0]));
   for (const [value, name] of [
-    [String(events.length), events.length === 1 ? "event" : "events"], [timeText(total), "total"], ...isDevice ? [] : [[timeText(own), "own"]],
-    [timeText(percentile(times, 0.5)), "p50"], [timeText(percentile(times, 0.9)), "p90"], [timeText(percentile(times, 0.99)), "p99"], [timeText(times[times.length - 1]), "longest"],
+    [numberText(events.length, "count"), events.length === 1 ? "event" : "events"], [timeText(total), "total"], ...isDevice ? [] : [[timeText(own), "self"]],
+    ...times.length < LEAST_PERCENTILES ? [] : [[timeText(percentile(times, 0.5)), "p50"], [timeText(percentile(times, 0.9)), "p90"], [timeText(percentile(times, 0.99)), "p99"]],
+    [timeText(times[times.length - 1]), "longest"],
   ]) tiles.append(make("li", {}, make("b", {}, value), make("span", {}, name)));
   root.append(tiles);
   if (events.length > 4 && times[0] < times[times.length - 1]) root.append(make("h2", {}, "How long they take"), histogramPicture(times));
@@ -117,7 +120,7 @@ function showEvents(profile, root, events) {
       return [[String(number), `step?step=${number}`]];
     });
   const longest = [...events].sort((a, b) => profile.duration[b] - profile.duration[a]).slice(0, MOST_EVENTS);
-  const caption = events.length > MOST_EVENTS ? `The longest ${MOST_EVENTS} of ${events.length} events` : "Events";
+  const caption = events.length > MOST_EVENTS ? `The longest ${MOST_EVENTS} of ${countedText(events.length, "event")}` : "Events";
   addTable(root, caption, eventsTable(profile, longest, "events", caption));
 }
 

@@ -34,7 +34,7 @@ export function groupTable(profile, root, events, id, caption, titles, keyOf, ce
     group.most = Math.max(group.most, profile.duration[index]);
   }
   if (groups.size === 0) return;
-  const rows = [...groups.values()].map((group) => /** @type {Cell[]} */ ([...group.key, group.total, group.count, group.total / group.count, group.most]));
+  const rows = [...groups.values()].sort((a, b) => b.total - a.total).map((group) => /** @type {Cell[]} */ ([...group.key, group.total, group.count, group.total / group.count, group.most]));
   const columns = /** @type {import("./tables.js").Column[]} */ ([
     ...titles.map((title, index) => ({ title, kind: index === 0 ? "name" : "text" })),
     { title: "Time", kind: "time" }, { title: "Calls", kind: "count" }, { title: "Mean", kind: "time" }, { title: "Longest", kind: "time" },

@@ -1,7 +1,7 @@
 // @ts-check
 // Tables about events that scripts compute: sums of a range, lists of events, differences of steps.
 import { CATEGORIES } from "./colours.js";
-import { differences, sumByName } from "./sums.js";
+import { differences, isOnDevice, sumByName } from "./sums.js";
 
 /** @typedef {import("./tables.js").TableData} TableData */
 /** @typedef {import("./profile.js").Profile} Profile */
@@ -57,12 +57,12 @@ export function eventsTable(profile, events, id, caption) {
   const rows = events.map((index) => {
     const step = profile.stepAt(profile.start[index]);
     return /** @type {import("./sorting.js").Cell[]} */ ([
-      [profile.nameOf(index), eventAddress(index)], profile.duration[index], profile.own[index], profile.start[index],
+      [profile.nameOf(index), eventAddress(index)], profile.duration[index], isOnDevice(profile.groupOf(index)) ? null : profile.own[index], profile.start[index],
       step ? [`${step.number}`, `step?step=${step.number}`] : null, profile.tracks[profile.trackOf(index)].name, profile.shapesOf(index), profile.dtypesOf(index),
     ]);
   });
   const columns = /** @type {import("./tables.js").Column[]} */ ([
-    { title: "Event", kind: "name" }, { title: "Time", kind: "time" }, { title: "Own", kind: "time" }, { title: "Begins", kind: "time" },
+    { title: "Event", kind: "name" }, { title: "Time", kind: "time" }, { title: "Self", kind: "time", meaning: "The time without that of the events inside." }, { title: "Begins", kind: "time" },
     { title: "Step", kind: "text" }, { title: "Track", kind: "text" }, { title: "Input shapes", kind: "text" }, { title: "Dtypes", kind: "text" },
   ]);
   return withoutEmpty({ id, caption, sorted: 1, rows, columns });

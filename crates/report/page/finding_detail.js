@@ -1,5 +1,6 @@
 // @ts-check
 // The detail of a finding: its price, the events that show it, and the kernels that they launched.
+import { countedText, grouped } from "./numbers.js";
 import { make } from "./elements.js";
 import { kernelsOf } from "./inside.js";
 import { detailAddress, eventsTable } from "./events_table.js";
@@ -20,16 +21,22 @@ export function showFinding(profile, root, number) {
     return;
   }
   root.append(
+    make("p", {}, make("a", { href: "#overview" }, "\u2039 All findings")),
     make("h1", {}, finding.cause), make("p", { class: "quiet" }, `Finding ${finding.rule}, ${finding.confidence} confidence`),
     make("ul", { class: "tiles" },
-      make("li", {}, make("b", {}, finding.price), make("span", {}, "of a step saved, likely")),
-      finding.range ? make("li", {}, make("b", {}, finding.range), make("span", {}, "range")) : null,
-      make("li", {}, make("b", {}, String(finding.count)), make("span", {}, "events show it"))),
+      finding.is_priced ? make("li", {}, make("b", {}, finding.price), make("span", {}, "of a step would be saved")) : null,
+      finding.range ? make("li", {}, make("b", {}, finding.range), make("span", {}, "likely, from least to most")) : null,
+      finding.count > 0 ? make("li", {}, make("b", {}, grouped(finding.count)), make("span", {}, finding.count === 1 ? "event shows it" : "events show it")) : null),
     ...finding.lines.map((/** @type {string} */ line) => make("p", {}, line)),
     make("p", { class: "try" }, make("b", {}, "Try"), ` ${finding.remedy}`));
+  if (finding.is_priced) root.append(make("p", { class: "quiet" }, "The saving comes from a replay of the recording without this work, so that what overlaps with other work counts for nothing."));
+  if (finding.function) {
+    const key = `${finding.file}:${finding.line}:${finding.function}`;
+    root.append(make("p", {}, "Function: ", make("a", { href: `#detail?kind=function&name=${encodeURIComponent(key)}` }, `${finding.function} (${finding.file}:${finding.line})`)));
+  }
   if (finding.file) showSource(profile, root, finding.file, finding.line);
   if (finding.events.length === 0) return;
-  const caption = finding.events.length < finding.count ? `The ${finding.events.length} longest of ${finding.count} events that show it` : "Events that show it";
+  const caption = finding.events.length < finding.count ? `The ${finding.events.length} longest of ${countedText(finding.count, "event")} that show it` : "Events that show it";
   addTable(root, caption, eventsTable(profile, finding.events, "evidence", caption));
   showKernels(profile, root, finding.events);
 }

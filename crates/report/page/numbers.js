@@ -65,12 +65,20 @@ export function amountText(number) {
 }
 
 /**
+ * Returns a whole number with a comma between thousands.
+ * @param {number} number
+ */
+export function grouped(number) {
+  return number.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/**
  * Returns a number and a noun, which gets an `s` unless the number is one.
  * @param {number} count
  * @param {string} noun
  */
 export function countedText(count, noun) {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /**
@@ -85,7 +93,7 @@ export function numberText(number, kind) {
     case "bytes": return bytesText(number);
     case "share": return shareText(number);
     case "amount": return amountText(number);
-    default: return number.toFixed(0);
+    default: return grouped(number);
   }
 }
 

@@ -8,6 +8,8 @@ import { PATH_COLOURS, Timeline } from "./timeline.js";
 import { showTable } from "./tables.js";
 import { detailAddress, differenceTable, rangeTable } from "./events_table.js";
 import { traceText } from "./trace_file.js";
+import { isOnDevice } from "./sums.js";
+import { shortName } from "./names.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
@@ -159,7 +161,7 @@ export class StepPane {
     const { profile } = this;
     const step = profile.stepAt(profile.start[index]);
     const facts = [
-      ["Time", timeText(profile.duration[index])], ["Own", timeText(profile.own[index])], ["Begins", momentText(profile.start[index])],
+      ["Time", timeText(profile.duration[index])], ["Self", isOnDevice(profile.groupOf(index)) ? "" : timeText(profile.own[index])], ["Begins", momentText(profile.start[index])],
       ["Step", step ? String(step.number) : ""], ["Kind", CATEGORIES[profile.category[index]]],
       ["Track", profile.tracks[profile.trackOf(index)].name], ["Input shapes", profile.shapesOf(index)], ["Dtypes", profile.dtypesOf(index)],
     ];
@@ -172,7 +174,7 @@ export class StepPane {
     const stack = profile.stackOf(index);
     if (stack.length) list.append(make("dt", {}, "Stack"), make("dd", {}, make("pre", {}, stack.join("\n"))));
     return make("section", { class: "card", "aria-label": "Selected event" },
-      make("h2", {}, make("a", { href: `#${detailAddress(profile.nameOf(index))}` }, profile.nameOf(index))), list);
+      make("h2", {}, make("a", { href: `#${detailAddress(profile.nameOf(index))}`, title: profile.nameOf(index) }, shortName(profile.nameOf(index)))), list);
   }
 }
 

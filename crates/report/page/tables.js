@@ -1,6 +1,6 @@
 // @ts-check
 // Tables that sort, filter, page and export their rows.
-import { numberText } from "./numbers.js";
+import { grouped, numberText } from "./numbers.js";
 import { shortName } from "./names.js";
 import { download, make, say } from "./elements.js";
 import { isMatching, readOrder, sortedOrder } from "./sorting.js";
@@ -38,6 +38,10 @@ export function showTable(root, table, options = {}) {
   const element = make("table", {}, make("caption", {}, table.caption), make("thead", {}, make("tr", {}, ...heads)), body);
   root.replaceChildren(element);
   if (root.previousElementSibling?.classList.contains("small")) root.previousElementSibling.remove();
+  // The caption of a table stands above its filter, as a heading.
+  const heading = root.previousElementSibling;
+  if (heading?.classList.contains("caption")) heading.textContent = table.caption;
+  else if (!/^H[234]$/.test(heading?.tagName || "")) root.before(make("h3", { class: "caption" }, table.caption));
   root.before(tools);
   draw();
 
@@ -84,7 +88,7 @@ export function showTable(root, table, options = {}) {
       if (state.column === index) element.setAttribute("aria-sort", state.isRising ? "ascending" : "descending");
       else element.removeAttribute("aria-sort");
     });
-    const all = found.length === rows.length ? `${rows.length}` : `${found.length} of ${rows.length}`;
+    const all = found.length === rows.length ? grouped(rows.length) : `${grouped(found.length)} of ${grouped(rows.length)}`;
     count.textContent = rows.length > FEW_ROWS ? `${all} rows` : "";
     pages.replaceChildren();
     if (last > 0) {

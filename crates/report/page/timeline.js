@@ -8,8 +8,9 @@ import { rulerMarks } from "./marks.js";
 import { LABEL_FONT, fittingText, placeTip, putCanvas, readTheme, shortLabel, sizedContext } from "./canvas.js";
 import { CATEGORIES } from "./colours.js";
 import { bisect } from "./profile.js";
+import { isOnDevice } from "./sums.js";
 
-const RULER = 22, BAND = 16, MEMORY = 44, HEADER = 17, ROW = 16;
+const RULER = 22, BAND = 16, MEMORY = 44, CAPTION = 14, HEADER = 17, ROW = 16;
 const LEAST_RANGE = 50;
 /** The colours of the kinds of time on the critical path. */
 export const PATH_COLOURS = ["#6a994e", "#bc6c25", "#457b9d", "#8d99ae", "#b08968", "#c1121f", "#7b2cbf", "#adb5bd", "#e76f51", "#868e96", "#adb5bd"];
@@ -59,7 +60,7 @@ export class Timeline {
 
   /** Returns the height of what stays on top. */
   top() {
-    return RULER + (this.profile.steps.length ? BAND : 0) + (this.hasPath ? BAND : 0) + (this.memory ? MEMORY : 0);
+    return RULER + (this.profile.steps.length ? BAND : 0) + (this.hasPath ? CAPTION + BAND : 0) + (this.memory ? CAPTION + MEMORY : 0);
   }
 
   /** @returns {{ rows: Row[], height: number }} */
@@ -92,7 +93,7 @@ export class Timeline {
     const begin = performance.now();
     this.width = this.frame.clientWidth;
     const { rows, height } = this.layout();
-    const room = Math.max(260, Math.round(innerHeight * 0.62));
+    const room = Math.max(260, Math.round(innerHeight * 0.75));
     this.height = Math.min(room, this.top() + height + 4);
     this.scroll = Math.max(0, Math.min(this.scroll, this.top() + height + 4 - this.height));
     const context = sizedContext(this.canvas, this.width, this.height);
@@ -232,8 +233,8 @@ export class Timeline {
     }
     let y = RULER;
     if (profile.steps.length) { this.drawSteps(context, y); y += BAND; }
-    if (this.hasPath) { this.drawPath(context, y); y += BAND; }
-    if (this.memory) { this.drawMemory(context, y); y += MEMORY; }
+    if (this.hasPath) { this.drawPath(context, y); y += CAPTION + BAND; }
+    if (this.memory) { this.drawMemory(context, y); y += CAPTION + MEMORY; }
     context.fillStyle = theme.line;
     context.fillRect(0, this.top() - 1, this.width, 1);
   }
@@ -263,6 +264,7 @@ export class Timeline {
     const { columns } = this.profile;
     const [start, duration, kind] = ["path_start", "path_duration", "path_kind"].map((name) => /** @type {any} */ (columns.get(name)));
     const scale = this.width / (this.range[1] - this.range[0]);
+    this.drawCaption(context, "critical path", y);
     let last = -1;
     for (let i = Math.max(0, bisect(start, this.range[0]) - 1); i < start.length; i += 1) {
       const x = (start[i] - this.range[0]) * scale, wide = duration[i] * scale;
@@ -271,9 +273,8 @@ export class Timeline {
       if (wide < 1 && Math.floor(x) === last) continue;
       last = Math.floor(x);
       context.fillStyle = PATH_COLOURS[kind[i]];
-      context.fillRect(Math.max(x, 0), y, Math.max(1, Math.min(x + wide, this.width) - Math.max(x, 0)), BAND - 3);
+      context.fillRect(Math.max(x, 0), y + CAPTION, Math.max(1, Math.min(x + wide, this.width) - Math.max(x, 0)), BAND - 3);
     }
-    this.drawCaption(context, "critical path", y + BAND / 2 - 1);
   }
 
   /**
@@ -283,6 +284,7 @@ export class Timeline {
   drawMemory(context, y) {
     const { times, peak_bytes } = this.memory;
     const high = MEMORY - 6, scale = this.width / (this.range[1] - this.range[0]);
+    this.drawCaption(context, `memory, peak ${bytesText(peak_bytes)}`, y);
     context.fillStyle = this.theme.accent;
     context.globalAlpha = 0.3;
     let at = bisect(times, this.range[0] / 1000), value = at > 0 ? this.inUse[at - 1] : 0;
@@ -295,25 +297,20 @@ export class Timeline {
         at += 1;
       }
       const tall = most / Math.max(peak_bytes, 1) * high;
-      context.fillRect(x, y + high - tall, 1, tall);
+      context.fillRect(x, y + CAPTION + high - tall, 1, tall);
     }
     context.globalAlpha = 1;
-    this.drawCaption(context, `memory, peak ${bytesText(peak_bytes)}`, y + 9);
   }
 
   /**
-   * Draws a text that stays readable on every ground.
+   * Draws the text above a band.
    * @param {CanvasRenderingContext2D} context
    * @param {string} text
    * @param {number} y
    */
   drawCaption(context, text, y) {
-    context.globalAlpha = 0.85;
-    context.fillStyle = this.theme.page;
-    context.fillRect(4, y - 6, context.measureText(text).width + 6, 12);
-    context.globalAlpha = 1;
     context.fillStyle = this.theme.muted;
-    context.fillText(text, 7, y);
+    context.fillText(text, 6, y + CAPTION / 2);
   }
 
   /** @param {CanvasRenderingContext2D} context */
@@ -541,7 +538,7 @@ export class Timeline {
     const { profile } = this;
     tip.replaceChildren(
       make("strong", {}, profile.nameOf(index)),
-      make("div", {}, `${timeText(profile.duration[index])}, own ${timeText(profile.own[index])}`),
+      make("div", {}, `${timeText(profile.duration[index])}${selfText(profile, index)}`),
       make("div", { class: "quiet" }, `${CATEGORIES[profile.category[index]]}, begins at ${momentText(profile.start[index])}`),
       profile.shapesOf(index) ? make("div", { class: "quiet" }, profile.shapesOf(index)) : "",
     );
@@ -591,6 +588,15 @@ export class Timeline {
     const name = this.profile.nameOf(this.selected);
     location.hash = `#detail?kind=event&name=${encodeURIComponent(name)}`;
   }
+}
+
+/**
+ * Returns the self time of an event for a tip; nothing for device work, which has nothing inside.
+ * @param {import("./profile.js").Profile} profile
+ * @param {number} index
+ */
+function selfText(profile, index) {
+  return isOnDevice(profile.groupOf(index)) ? "" : `, self ${timeText(profile.own[index])}`;
 }
 
 /**

@@ -327,7 +327,7 @@ fn amounts(at_peak: i64, at_end: i64, all: i64) -> String {
 
 fn share(bytes: i64, all: i64) -> String {
     let percent = 100.0 * bytes as f64 / all.max(1) as f64;
-    format!("{percent:.1}%")
+    format!("{percent:.1} %")
 }
 
 /// Returns the name of a band next to its colour in the chart.

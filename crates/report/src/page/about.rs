@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use mindprof_answers::Track;
-use mindprof_formats::counted;
 use mindprof_model::{DeviceKind, Profile};
 
 use super::contents::Contents;
@@ -12,7 +11,7 @@ use super::events::DrawnEvents;
 use super::markup::escaped;
 use super::operators::not_labelled;
 use super::report::ReportOptions;
-use super::table::{Cell, Kind, Table, column};
+use super::table::{Cell, Kind, Table, column, counted};
 use crate::advice::overhead_text;
 use crate::grid::cut;
 use crate::steps::short_time;

@@ -31,8 +31,9 @@ pub(super) fn path_section(contents: &Contents<'_>) -> String {
     let mut html = String::from("<h2>Critical path</h2>\n");
     let _ = writeln!(
         html,
-        "<p>{} takes {} without the profiler: {}. Savings come from a replay of what \
-         depends on what, and do not add up.</p>",
+        "<p>{} takes {} without the profiler. The critical path spends it on: {}. The shares of the \
+         Overview differ, because they split the recorded time, with the profiler's own cost. Savings \
+         come from a replay of what depends on what, and do not add up.</p>",
         if path.has_steps {
             "An average step"
         } else {

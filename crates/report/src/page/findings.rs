@@ -50,7 +50,11 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
             escaped(finding.remedy)
         );
     }
-    html + "</ol>\n"
+    html.push_str("</ol>\n");
+    if advice.findings.iter().filter(|one| one.share > 0.0).count() > 1 {
+        html.push_str("<p class=\"quiet\">Savings overlap, and do not add up.</p>\n");
+    }
+    html
 }
 
 /// Returns the price of a finding in a few letters.
@@ -96,6 +100,7 @@ pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Val
             "rule": finding.rule.id,
             "cause": sentence(finding.rule.cause),
             "price": price(finding),
+            "is_priced": finding.share > 0.0,
             "range": (finding.share > 0.0)
                 .then(|| format!("{} to {}", share_text(finding.low), share_text(finding.high))),
             "confidence": match finding.confidence {

@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use mindprof_answers::{Bound, Finding};
-use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
 use super::code::functions_table;
@@ -12,18 +11,22 @@ use super::contents::Contents;
 use super::findings::finding_cards;
 use super::markup::{escaped, sentence, with_units};
 use super::steps::steps_chart;
-use super::table::{Table, share_text};
-use crate::advice::{least_or_about, nothing_found, overhead_text};
+use super::table::{Table, counted, share_text};
+use crate::advice::{evidence_text, least_or_about, nothing_found, overhead_text};
 use crate::number::memory_text;
 use crate::steps::{percent, short_time, split_text};
 use crate::verdict::incomplete_text;
+
+/// The rule that judges the recording, rather than the program.
+const BAD_CAPTURE: &str = "bad-capture";
 
 /// The number of functions that the overview lists.
 const FUNCTIONS: usize = 8;
 
 /// Returns the overview as HTML.
 pub(super) fn overview(contents: &Contents<'_>) -> String {
-    let mut html = format!("<h1 class=\"verdict\">{}</h1>\n", verdict(contents));
+    let mut html = warning(contents);
+    let _ = writeln!(html, "<h1 class=\"verdict\">{}</h1>", verdict(contents));
     let _ = writeln!(
         html,
         "<p class=\"lead\">{}</p>",
@@ -45,6 +48,19 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
     }
     html.push_str(&completeness(contents));
     html
+}
+
+/// Returns a warning if the recording is not good enough for what the page concludes from it.
+fn warning(contents: &Contents<'_>) -> String {
+    let findings = contents.explanation.advice.findings.iter();
+    let mut findings = findings.filter(|finding| finding.rule.id == BAD_CAPTURE);
+    findings.next().map_or_else(String::new, |finding| {
+        format!(
+            "<p class=\"bad\">Take the conclusions below with care: {}. To be sure, {}.</p>\n",
+            escaped(&evidence_text(finding)),
+            escaped(finding.remedy)
+        )
+    })
 }
 
 /// Returns the table of the functions that cost most.
@@ -127,7 +143,7 @@ fn tiles(contents: &Contents<'_>) -> String {
             short_time(steps.p90),
             short_time(steps.max)
         );
-        push(short_time(steps.p50), "median step", about);
+        push(short_time(steps.p50), "median step, as recorded", about);
     }
     if contents.path.steps > 0 {
         let path = &contents.path;

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use mindprof_analyze::Analysis;
 use mindprof_answers::SourceFile;
-use mindprof_formats::counted;
 use mindprof_model::Nanos;
 use mindprof_trace::write_file;
 use serde_json::Value;
@@ -25,7 +24,7 @@ use super::modules::REPORT;
 use super::operators::operator_tables;
 use super::overview::{overview, top_functions};
 use super::steps::{step_pane, steps_table};
-use super::table::Table;
+use super::table::{Table, counted};
 use crate::error::{Error, Result};
 use crate::memory::memory_pane;
 use crate::steps::short_time;

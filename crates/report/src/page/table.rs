@@ -294,8 +294,28 @@ pub(super) fn number_text(number: f64, kind: Kind) -> String {
         Kind::Bytes => memory_text(number as i64),
         Kind::Share => share_text(number),
         Kind::Amount => amount_text(number),
-        Kind::Count | Kind::Name | Kind::Text => format!("{number:.0}"),
+        Kind::Count | Kind::Name | Kind::Text => thousands(&format!("{number:.0}")),
     }
+}
+
+/// Returns the digits of a whole number with a comma between thousands.
+pub(super) fn thousands(digits: &str) -> String {
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.char_indices() {
+        let left = digits.len() - index;
+        let follows_digit = text.ends_with(|last: char| last.is_ascii_digit());
+        if follows_digit && left.is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Returns a number and a noun, which gets an `s` unless the number is one.
+pub(super) fn counted(count: u64, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{end}", thousands(&count.to_string()))
 }
 
 /// Returns a fraction in percent with one digit after the point.
@@ -320,6 +340,22 @@ pub(super) fn amount_text(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        for (digits, text) in [
+            ("0", "0"),
+            ("999", "999"),
+            ("1000", "1,000"),
+            ("-1000", "-1,000"),
+            ("-100", "-100"),
+            ("1234567", "1,234,567"),
+        ] {
+            assert_eq!(thousands(digits), text);
+        }
+        assert_eq!(counted(1, "event"), "1 event");
+        assert_eq!(counted(15_475, "event"), "15,475 events");
+    }
 
     #[test]
     fn a_table_holds_no_foreign_markup_and_the_numbers_of_its_cells() {

@@ -49,7 +49,7 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
     let recorded = facts.replay.recorded().total().0;
     let recording = recorded.saturating_sub(facts.base.0);
     if recording as f64 > RECORDING * recorded as f64 {
-        let remedy = "record without with_stack, record_shapes and profile_memory: recording took most of the time";
+        let remedy = "record without with_stack, record_shapes and profile_memory";
         return Some(("recording took most of the time", Some(remedy)));
     }
     let steps = facts.completeness.steps;
