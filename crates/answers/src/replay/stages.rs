@@ -262,7 +262,8 @@ impl<'a> Merging<'a> {
     }
 
     fn lags_of_device(&self, work: &DeviceTask, released_by: u32, waits_for: u32) -> Lags {
-        let usual = self.tasks.device.launch_latency;
+        // A device that is always busy shows few latencies, or none that is one.
+        let usual = self.tasks.device.launch_latency.min(LONGEST_START);
         let longest = Nanos(usual.0.saturating_mul(3)).max(LONGEST_START);
         let before = self.tasks.device.tasks.get(work.before as usize);
         let before_end = before.map_or(Nanos::ZERO, |before| before.end);

@@ -495,3 +495,25 @@ fn a_long_launch_with_a_short_queue_waits_for_nothing() {
     };
     assert!(step > 400, "{step}");
 }
+
+// launch    |-|       |-|       |-|         10 ms apart
+// stream                   ... |gemm|gemm|  from 3,000 on, without a gap
+#[test]
+fn a_device_that_is_behind_all_the_time_tells_no_latency_of_launches() {
+    let mut drawing = Drawing::new();
+    let stream = drawing.stream(1);
+    drawing.step(0, 0, 1_000);
+    for number in 0..100 {
+        let (call, work) = (10 * number, 3_000 + 10 * number);
+        drawing.launch((LAUNCH, call, call + 1), stream, ("gemm", work, work + 10));
+    }
+    let analysis = drawing.analysis();
+    let mut change = WhatIf::none(&analysis);
+    for event in events(analysis.profile(), "gemm") {
+        change.scale(event, 0.1);
+    }
+    let [step] = whole_ms(&replay(&analysis).with(&change))[..] else {
+        panic!("there is one step");
+    };
+    assert!(step < 1_010, "{step}");
+}
