@@ -337,46 +337,6 @@ impl<'a> Facts<'a> {
         before.saturating_sub(after).0 as f64 / self.base.0.max(1) as f64
     }
 
-    /// Returns by which factor the same operators took longer in slow steps than in usual ones: the
-    /// median over operator names, weighted by their time in usual steps. If it is as large as the
-    /// difference between the steps, the machine was slower, not the program.
-    pub(crate) fn slowdown(
-        &self,
-        is_slow: impl Fn(u32) -> bool,
-        is_usual: impl Fn(u32) -> bool,
-    ) -> f64 {
-        // By name, the time and the number of operators in slow and in usual steps.
-        let mut sums: FxHashMap<StringId, [(u64, u64); 2]> = FxHashMap::default();
-        for &id in &self.operators {
-            let step = self.around(id).step;
-            let side = if is_slow(step) {
-                0
-            } else if is_usual(step) {
-                1
-            } else {
-                continue;
-            };
-            let sum = &mut sums.entry(self.profile.event(id).name).or_default()[side];
-            sum.0 += self.analysis.tree().self_time(id).0;
-            sum.1 += 1;
-        }
-        let mut ratios: Vec<(f64, u64)> = (sums.values())
-            .filter(|[slow, usual]| slow.1 > 0 && usual.0 > 0)
-            .map(|[slow, usual]| {
-                let mean = |&(time, count): &(u64, u64)| time as f64 / count as f64;
-                (mean(slow) / mean(usual), usual.0)
-            })
-            .collect();
-        ratios.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        let half = ratios.iter().map(|&(_, weight)| weight).sum::<u64>() / 2;
-        let mut below = 0;
-        let median = ratios.iter().find(|&&(_, weight)| {
-            below += weight;
-            below >= half
-        });
-        median.map_or(1.0, |&(ratio, _)| ratio)
-    }
-
     /// Returns the number per step.
     pub(crate) fn per_step(&self, count: usize) -> f64 {
         count as f64 / self.replay.steps().len().max(1) as f64
@@ -438,27 +398,6 @@ impl<'a> Facts<'a> {
             .into_values()
             .max_by_key(|&(all, _, frame)| (all, frame));
         most.map(|(_, _, frame)| frame)
-    }
-
-    /// Returns the frame of the user's own code whose time grew most between two steps.
-    pub(crate) fn grown(
-        &self,
-        from: u32,
-        to: u32,
-        time: impl Fn(EventId) -> Nanos,
-    ) -> Option<StringId> {
-        let mut growth: FxHashMap<StringId, i64> = FxHashMap::default();
-        for &id in &self.events {
-            let step = self.around(id).step;
-            if let Some(frame) = self.frames[id.index()].filter(|_| step == from || step == to) {
-                let time = time(id).0 as i64;
-                *growth.entry(frame).or_default() += if step == to { time } else { -time };
-            }
-        }
-        let most = growth
-            .into_iter()
-            .max_by_key(|&(frame, time)| (time, frame));
-        most.filter(|&(_, time)| time > 0).map(|(frame, _)| frame)
     }
 
     pub(crate) fn place(&self, frame: Option<StringId>) -> Option<CodePlace> {
