@@ -62,6 +62,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) ranges: Vec<EventId>,
     around: Vec<Around>,
     by_name: ByName,
+    /// By name, the first name of the same function of the user's. Sampled stacks have a frame for
+    /// each line.
+    functions: Vec<Option<StringId>>,
     /// The calls of models, which several rules ask for.
     pub(super) passes: OnceLock<Vec<(EventId, Pass)>>,
 }
@@ -95,6 +98,7 @@ impl<'a> Facts<'a> {
             ranges: Vec::new(),
             around,
             by_name: ByName::default(),
+            functions: functions(profile, own),
             passes: OnceLock::new(),
         };
         for (index, event) in profile.events().iter().enumerate() {
@@ -130,6 +134,16 @@ impl<'a> Facts<'a> {
 
     pub(crate) fn parent(&self, id: EventId) -> Option<EventId> {
         self.analysis.tree().parent(id)
+    }
+
+    /// Returns the function of the user's that led to an event, whatever the line.
+    pub(crate) fn function(&self, id: EventId) -> Option<StringId> {
+        self.function_of(self.frames[id.index()]?)
+    }
+
+    /// Returns the function of a frame.
+    pub(crate) fn function_of(&self, frame: StringId) -> Option<StringId> {
+        self.functions[frame.index()]
     }
 
     pub(crate) fn is_kernel(&self, id: EventId) -> bool {
@@ -404,6 +418,18 @@ impl<'a> Facts<'a> {
         let place = self.own.place(self.profile.strings().text(frame?))?;
         Some(CodePlace::new(&place))
     }
+}
+
+/// Returns, by name, the first name of the same function of the user's.
+fn functions(profile: &Profile, own: &OwnCode) -> Vec<Option<StringId>> {
+    let mut first: FxHashMap<(&str, &str), StringId> = FxHashMap::default();
+    let names = profile.strings().iter().enumerate();
+    let function = names.map(|(index, name)| {
+        let place = own.place(name)?;
+        let name = StringId::from_index(index);
+        Some(*first.entry((place.file, place.function)).or_insert(name))
+    });
+    function.collect()
 }
 
 /// The beginning of the names of calls of modules.
