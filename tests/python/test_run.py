@@ -212,6 +212,14 @@ def test_a_run_that_cannot_sample_says_that_it_traces(folder: Path) -> None:
     assert said not in run("--stacks", "every", "-o", "traced", name).stderr
 
 
+def test_a_run_records_the_number_of_cores(folder: Path) -> None:
+    done = run("-o", "out", write(folder, TRAINING))
+    assert done.returncode == 0, done.stderr
+    with gzip.open(folder / "out/trace.json.gz", "rt", encoding="utf-8") as file:
+        trace = json.load(file)
+    assert trace["cpu_cores"] in range(1, (os.cpu_count() or 1) + 1)
+
+
 def test_the_files_of_a_run_have_a_largest_size(folder: Path) -> None:
     program = """
         import mindtorch_v2 as torch

@@ -1,13 +1,13 @@
 //! The profiler's own cost: the time that recording an event takes from the program.
 //!
 //! The costs are medians of training runs that were timed with and without a profiler. They depend
-//! on who recorded and on what was recorded, which the metadata of a profile tells.
+//! on who recorded and on what was recorded, which the metadata of a profile tells, and on the speed
+//! of the machine, which the launches of kernels tell.
 
 use mindprof_analyze::Analysis;
-use mindprof_model::{Category, Metadata, Nanos, RecordedStacks, Recorder};
+use mindprof_model::{Category, Metadata, Nanos, Profile, RecordedStacks, Recorder};
 
 use crate::charges::switches_profiler;
-use crate::replay::is_allocation_call;
 
 /// The time that recording takes per event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,14 +18,11 @@ pub(crate) struct RecorderCost {
     built_in: Nanos,
     range: Nanos,
     runtime: Nanos,
-    /// A call of the runtime that takes or returns memory.
-    allocation: Nanos,
 }
 
 /// The names of events whose cost differs from that of others of their category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CostName {
-    Allocation,
     BuiltIn,
     /// A call by which the program starts, stops or steps a profiler. All of its time is the
     /// profiler's.
@@ -37,8 +34,6 @@ impl CostName {
     pub(crate) fn of(name: &str) -> Self {
         if name.starts_with("<built-in ") {
             Self::BuiltIn
-        } else if is_allocation_call(name) {
-            Self::Allocation
         } else if switches_profiler(name) {
             Self::Profiler
         } else {
@@ -56,9 +51,31 @@ const MEMORY: &str = "profile_memory";
 /// measured with additions on an H200. A recording of operators by the same collector costs more.
 const LAUNCH_BESIDE: Nanos = Nanos(1_300);
 
+/// The median time of a launch under torch's profiler on the machine whose costs were measured.
+const MEASURED_LAUNCH: Nanos = Nanos(7_800);
+
+/// So many launches tell how fast a machine is.
+const ENOUGH_LAUNCHES: usize = 20;
+
+/// A recording costs at least this part of what was measured, however fast the machine is.
+const LEAST_COST: f64 = 0.25;
+
 impl RecorderCost {
-    /// Returns the cost of the recording that a profile came from.
-    pub(crate) fn of(metadata: &Metadata, has_device: bool) -> Self {
+    /// Returns the cost of the recording that a profile came from, on the machine that made it.
+    ///
+    /// A machine that launches kernels twice as fast also records twice as fast, under torch's
+    /// profiler.
+    pub(crate) fn of_profile(profile: &Profile, has_device: bool) -> Self {
+        let cost = Self::of(profile.metadata(), has_device);
+        if has_device && Recorder::read(profile.metadata()).is_none() {
+            cost.scaled(machine_factor(profile))
+        } else {
+            cost
+        }
+    }
+
+    /// Returns the cost of a recording on the machine that the costs were measured on.
+    fn of(metadata: &Metadata, has_device: bool) -> Self {
         if let Some(recorder) = Recorder::read(metadata) {
             let cost = Self::of_observer(recorder);
             return if has_device {
@@ -87,7 +104,6 @@ impl RecorderCost {
                 operator: nanos(1_100, 400, 250, 150),
                 range: Nanos(3_000),
                 runtime: Nanos(10_000),
-                allocation: Nanos(60_000),
                 ..calls
             }
         } else {
@@ -101,10 +117,21 @@ impl RecorderCost {
 
     /// Returns the cost of a recording that this engine started, and nothing for those of others.
     pub(crate) fn of_own(analysis: &Analysis) -> Self {
-        let metadata = analysis.profile().metadata();
-        match Recorder::read(metadata) {
-            Some(_) => Self::of(metadata, analysis.accelerator().is_some()),
+        let profile = analysis.profile();
+        match Recorder::read(profile.metadata()) {
+            Some(_) => Self::of_profile(profile, analysis.accelerator().is_some()),
             None => Self::default(),
+        }
+    }
+
+    fn scaled(self, factor: f64) -> Self {
+        let scaled = |cost: Nanos| Nanos((cost.0 as f64 * factor) as u64);
+        Self {
+            operator: scaled(self.operator),
+            call: scaled(self.call),
+            built_in: scaled(self.built_in),
+            range: scaled(self.range),
+            runtime: scaled(self.runtime),
         }
     }
 
@@ -133,7 +160,6 @@ impl RecorderCost {
     const fn beside_devices(self) -> Self {
         Self {
             runtime: LAUNCH_BESIDE,
-            allocation: LAUNCH_BESIDE,
             ..self
         }
     }
@@ -145,16 +171,65 @@ impl RecorderCost {
             (Category::PythonFunction, CostName::BuiltIn) => self.built_in,
             (Category::PythonFunction, _) => self.call,
             (Category::Annotation, _) => self.range,
-            (Category::Runtime, CostName::Allocation) => self.allocation,
             (Category::Runtime, _) => self.runtime,
             (Category::Kernel | Category::DeviceAnnotation | Category::Other, _) => Nanos::ZERO,
         }
     }
 }
 
+/// Returns the time of a launch in a profile, compared with [`MEASURED_LAUNCH`]. A launch that takes
+/// longer may have waited for room in the queue, so it does not tell that a machine is slow.
+fn machine_factor(profile: &Profile) -> f64 {
+    let strings = profile.strings().iter();
+    let is_launch: Vec<bool> = strings.map(|name| name.contains("LaunchKernel")).collect();
+    let launches = profile
+        .events()
+        .iter()
+        .filter(|event| event.category == Category::Runtime && is_launch[event.name.index()]);
+    let mut times: Vec<u64> = launches.map(|launch| launch.duration.0).collect();
+    if times.len() < ENOUGH_LAUNCHES {
+        return 1.0;
+    }
+    let middle = times.len() / 2;
+    let (_, &mut median, _) = times.select_nth_unstable(middle);
+    (median as f64 / MEASURED_LAUNCH.0 as f64).clamp(LEAST_COST, 1.0)
+}
+
 #[cfg(test)]
 mod tests {
+    use mindprof_model::{DeviceKind, Event, Part, StringTable, Thread};
+
     use super::*;
+
+    /// Returns the cost of a runtime call in a profile of launches that take so many microseconds.
+    fn runtime_cost(launches: usize, micros: u64) -> Nanos {
+        let mut part = Part::new();
+        let thread = part.add_thread(Thread {
+            process: 1,
+            native: 1,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        });
+        let name = part.strings.intern("cudaLaunchKernel");
+        for at in 0..launches as u64 {
+            let (start, duration) = (Nanos(at * 100_000), Nanos(micros * 1_000));
+            part.add_event(Event::new(Category::Runtime, name, thread, start, duration));
+        }
+        let profile = part.into_profile().expect("launches follow each other");
+        RecorderCost::of_profile(&profile, true).runtime
+    }
+
+    #[test]
+    fn a_machine_that_launches_faster_records_faster() {
+        assert_eq!(runtime_cost(50, 39), Nanos(10_000));
+        assert_eq!(runtime_cost(50, 4), Nanos(5_128));
+        assert_eq!(runtime_cost(50, 1), Nanos(2_500));
+    }
+
+    #[test]
+    fn a_few_launches_do_not_tell_the_speed_of_a_machine() {
+        assert_eq!(runtime_cost(19, 4), Nanos(10_000));
+    }
 
     #[test]
     fn the_cost_depends_on_what_was_recorded() {
@@ -182,14 +257,10 @@ mod tests {
         assert!(launch(&metadata) < by_collector);
     }
 
+    // Launches are the yardstick, whatever other calls wait for.
     #[test]
-    fn only_calls_that_take_memory_are_slow() {
-        assert_eq!(CostName::of("cudaMalloc"), CostName::Allocation);
-        assert_eq!(CostName::of("cudaFree"), CostName::Allocation);
-        assert_eq!(CostName::of("cudaMallocAsync"), CostName::Other);
+    fn names_tell_built_in_calls() {
+        assert_eq!(CostName::of("cudaMalloc"), CostName::Other);
         assert_eq!(CostName::of("<built-in method get>"), CostName::BuiltIn);
-        let cost = RecorderCost::of(&Metadata::default(), true);
-        let call = |name| cost.per_event(Category::Runtime, CostName::of(name));
-        assert!(call("cudaMalloc") > call("cudaLaunchKernel"));
     }
 }

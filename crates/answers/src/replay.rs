@@ -225,7 +225,7 @@ impl Replay {
         }
         let thread = loop_thread(profile)?;
         let has_device = analysis.accelerator().is_some();
-        let cost = RecorderCost::of(profile.metadata(), has_device);
+        let cost = RecorderCost::of_profile(profile, has_device);
         let tasks = Tasks::build(analysis, &steps, thread, &cost);
         let stages = Stages::build(&tasks, profile.threads().len());
         Some(Self {

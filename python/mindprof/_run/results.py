@@ -109,6 +109,7 @@ class Results:
         report = prof.report(self.marks, self.marks.modules | sys.modules.keys())
         prof.recorded_steps = ()
         prof.add_metadata_json(*report.metadata())
+        prof.add_metadata_json("cpu_cores", str(_cores()))
         facts = self._facts(report)
         prof.add_metadata_json(*report.functions(facts["sources"]))
         written: list[Path] = []
@@ -387,6 +388,13 @@ def _what_is_kept(prof: RunProfile) -> list[str]:
         f"(whole_run){none}; --budget 1GiB keeps more"
     )
     return lines
+
+
+def _cores() -> int:
+    """Returns the number of CPU cores that the process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _seconds(microseconds: float) -> str:

@@ -64,6 +64,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) ranges: Vec<EventId>,
     around: Vec<Around>,
     by_name: ByName,
+    /// By name, the first name of the same function of the user's. Sampled stacks have a frame for
+    /// each line.
+    functions: Vec<Option<StringId>>,
     /// The calls of models, which several rules ask for.
     pub(super) passes: OnceLock<Vec<(EventId, Pass)>>,
 }
@@ -98,6 +101,7 @@ impl<'a> Facts<'a> {
             ranges: Vec::new(),
             around,
             by_name: ByName::default(),
+            functions: functions(profile, own),
             passes: OnceLock::new(),
         };
         for (index, event) in profile.events().iter().enumerate() {
@@ -147,6 +151,16 @@ impl<'a> Facts<'a> {
 
     pub(crate) fn parent(&self, id: EventId) -> Option<EventId> {
         self.analysis.tree().parent(id)
+    }
+
+    /// Returns the function of the user's that led to an event, whatever the line.
+    pub(crate) fn function(&self, id: EventId) -> Option<StringId> {
+        self.function_of(self.frames[id.index()]?)
+    }
+
+    /// Returns the function of a frame.
+    pub(crate) fn function_of(&self, frame: StringId) -> Option<StringId> {
+        self.functions[frame.index()]
     }
 
     pub(crate) fn is_kernel(&self, id: EventId) -> bool {
@@ -354,46 +368,6 @@ impl<'a> Facts<'a> {
         before.saturating_sub(after).0 as f64 / self.base.0.max(1) as f64
     }
 
-    /// Returns by which factor the same operators took longer in slow steps than in usual ones: the
-    /// median over operator names, weighted by their time in usual steps. If it is as large as the
-    /// difference between the steps, the machine was slower, not the program.
-    pub(crate) fn slowdown(
-        &self,
-        is_slow: impl Fn(u32) -> bool,
-        is_usual: impl Fn(u32) -> bool,
-    ) -> f64 {
-        // By name, the time and the number of operators in slow and in usual steps.
-        let mut sums: FxHashMap<StringId, [(u64, u64); 2]> = FxHashMap::default();
-        for &id in &self.operators {
-            let step = self.around(id).step;
-            let side = if is_slow(step) {
-                0
-            } else if is_usual(step) {
-                1
-            } else {
-                continue;
-            };
-            let sum = &mut sums.entry(self.profile.event(id).name).or_default()[side];
-            sum.0 += self.analysis.tree().self_time(id).0;
-            sum.1 += 1;
-        }
-        let mut ratios: Vec<(f64, u64)> = (sums.values())
-            .filter(|[slow, usual]| slow.1 > 0 && usual.0 > 0)
-            .map(|[slow, usual]| {
-                let mean = |&(time, count): &(u64, u64)| time as f64 / count as f64;
-                (mean(slow) / mean(usual), usual.0)
-            })
-            .collect();
-        ratios.sort_by(|(a, _), (b, _)| a.total_cmp(b));
-        let half = ratios.iter().map(|&(_, weight)| weight).sum::<u64>() / 2;
-        let mut below = 0;
-        let median = ratios.iter().find(|&&(_, weight)| {
-            below += weight;
-            below >= half
-        });
-        median.map_or(1.0, |&(ratio, _)| ratio)
-    }
-
     /// Returns the number per step.
     pub(crate) fn per_step(&self, count: usize) -> f64 {
         count as f64 / self.replay.steps().len().max(1) as f64
@@ -457,31 +431,22 @@ impl<'a> Facts<'a> {
         most.map(|(_, _, frame)| frame)
     }
 
-    /// Returns the frame of the user's own code whose time grew most between two steps.
-    pub(crate) fn grown(
-        &self,
-        from: u32,
-        to: u32,
-        time: impl Fn(EventId) -> Nanos,
-    ) -> Option<StringId> {
-        let mut growth: FxHashMap<StringId, i64> = FxHashMap::default();
-        for &id in &self.events {
-            let step = self.around(id).step;
-            if let Some(frame) = self.frames[id.index()].filter(|_| step == from || step == to) {
-                let time = time(id).0 as i64;
-                *growth.entry(frame).or_default() += if step == to { time } else { -time };
-            }
-        }
-        let most = growth
-            .into_iter()
-            .max_by_key(|&(frame, time)| (time, frame));
-        most.filter(|&(_, time)| time > 0).map(|(frame, _)| frame)
-    }
-
     pub(crate) fn place(&self, frame: Option<StringId>) -> Option<CodePlace> {
         let place = self.own.place(self.profile.strings().text(frame?))?;
         Some(CodePlace::new(&place))
     }
+}
+
+/// Returns, by name, the first name of the same function of the user's.
+fn functions(profile: &Profile, own: &OwnCode) -> Vec<Option<StringId>> {
+    let mut first: FxHashMap<(&str, &str), StringId> = FxHashMap::default();
+    let names = profile.strings().iter().enumerate();
+    let function = names.map(|(index, name)| {
+        let place = own.place(name)?;
+        let name = StringId::from_index(index);
+        Some(*first.entry((place.file, place.function)).or_insert(name))
+    });
+    function.collect()
 }
 
 /// The beginning of the names of calls of modules.

@@ -145,7 +145,7 @@ fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
     let (range, is_general) = match rule.price {
         Price::Replay {
             range, is_general, ..
-        } => (range, is_general),
+        } => (evidence.range.unwrap_or(range), is_general),
         Price::Unpriced { .. } => ((0.0, 0.0), false),
     };
     let duration = |id: EventId| facts.profile.event(id).duration;

@@ -106,6 +106,8 @@ pub(crate) struct Evidence {
     pub(crate) remedy: Option<&'static str>,
     /// The most that the finding is sure.
     pub(crate) confidence: Option<Confidence>,
+    /// The least and the largest saving as factors of the likely one, if they differ from the rule's.
+    pub(crate) range: Option<(f64, f64)>,
 }
 
 /// The code to blame for a finding.

@@ -1,5 +1,7 @@
 //! Mistakes that other tools made, as made-up profiles with the right answer.
 
+use std::path::Path;
+
 use super::rules::kit::{Drawing, advise, found, outcome, training};
 use super::{Advice, MOST_FINDINGS, RULES};
 
@@ -195,4 +197,28 @@ fn each_rule_has_an_id_of_its_own_and_one_outcome() {
     assert_eq!(told, ids);
     ids.dedup();
     assert_eq!(ids.len(), RULES.len());
+}
+
+// One profile that triggers the rule, one just below, and one that looks like it and is not.
+#[test]
+fn each_rule_has_a_test_that_finds_it_and_two_that_do_not() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/advice/rules");
+    for rule in RULES {
+        let file = folder.join(rule.id.replace('-', "_")).with_extension("rs");
+        let source = std::fs::read_to_string(&file).expect("each rule has a file of its name");
+        let tests = source.split("#[cfg(test)]").last().unwrap_or_default();
+        let tests: Vec<&str> = tests.split("#[test]").skip(1).collect();
+        let is_not_found = |test: &&str| {
+            let outcomes = ["\"clean\"", "\"unknown\"", "\"merged\""];
+            outcomes.iter().any(|outcome| test.contains(outcome))
+        };
+        let (without, with): (Vec<&str>, Vec<&str>) = tests.into_iter().partition(is_not_found);
+        let id = rule.id;
+        assert!(!with.is_empty(), "no test of {id} finds it");
+        assert!(
+            without.len() >= 2,
+            "{} of two tests of {id} do not find it",
+            without.len()
+        );
+    }
 }

@@ -22,7 +22,7 @@ impl PlainReplay {
     pub(super) fn build(analysis: &Analysis, replay: &Replay) -> Self {
         let profile = analysis.profile();
         let thread = loop_thread(profile).expect("there is host work");
-        let cost = RecorderCost::of(profile.metadata(), analysis.accelerator().is_some());
+        let cost = RecorderCost::of_profile(profile, analysis.accelerator().is_some());
         Self {
             tasks: Tasks::build(analysis, replay.steps(), thread, &cost),
             first_step: replay.steps()[0].start,

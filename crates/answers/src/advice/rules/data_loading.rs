@@ -1,6 +1,9 @@
 //! The loop waits for its next batch.
+//!
+//! Workers need CPU cores. Beside a device they are usually free; a loop that computes on the CPU
+//! shares its own with them.
 
-use mindprof_model::{Category, EventId};
+use mindprof_model::{Category, EventId, Metadata};
 
 use crate::advice::Confidence;
 use crate::advice::facts::Facts;
@@ -18,6 +21,13 @@ pub(super) const RULE: Rule = Rule {
 
 /// The change to try if the loader has workers.
 const WITH_WORKERS: &str = "the workers are too slow: DataLoader(..., prefetch_factor=4), more num_workers while CPU cores are free, or cheaper transforms";
+
+/// The change to try if the CPU computes, too.
+const WITHOUT_DEVICE: &str = "load batches in the background if CPU cores are free, because workers and the loop share them: DataLoader(..., num_workers=1, persistent_workers=True) and torch.set_num_threads(cores - 1)";
+
+/// The least, the likely and the largest part of the loading that workers hide if the CPU computes and
+/// nobody knows on how many cores: nothing on one core, half on two, nearly all on many.
+const UNKNOWN_CORES: (f64, f64, f64) = (0.0, 0.5, 1.0);
 
 /// The change to try if the time is in the sampler, which always runs in the loop's process.
 const WITH_SAMPLER: &str = "workers do not help, because the sampler runs in the loop's process: compute the order before the epoch, with numpy or torch.randperm";
@@ -46,19 +56,54 @@ fn check(facts: &Facts<'_>) -> Outcome {
     };
     let blamed = facts.blamed(loading.iter().map(|&id| (id, tree.self_time(id))));
     let mut mending = Mending::default();
-    mending.remove(loading);
-    // Without a device, workers and the loop share the cores, whose number is not recorded.
-    let confidence =
-        (!facts.has_device && remedy != Some(WITH_SAMPLER)).then_some(Confidence::Medium);
+    let shares_cores = !facts.has_device && remedy != Some(WITH_SAMPLER);
+    if !shares_cores {
+        mending.remove(loading);
+        return Outcome::Found(Evidence {
+            events: ranges,
+            mending,
+            blame: blamed.map(Blame::Frame),
+            remedy,
+            ..Evidence::default()
+        });
+    }
+    let cores = recorded_cores(facts.profile.metadata());
+    let (low, hidden, high) = cores.map_or(UNKNOWN_CORES, hidden_part);
+    for id in loading {
+        mending.scale(id, (1.0 - hidden) as f32);
+    }
+    let range = (hidden > 0.0).then(|| (low / hidden, high / hidden));
     Outcome::Found(Evidence {
         events: ranges,
         mending,
         blame: blamed.map(Blame::Frame),
-        remedy,
-        confidence,
+        remedy: remedy.or(Some(WITHOUT_DEVICE)),
+        range,
+        confidence: Some(if cores.is_some() {
+            Confidence::Medium
+        } else {
+            Confidence::Low
+        }),
         ..Evidence::default()
     })
 }
+
+/// Returns the least, the likely and the largest part of the loading that workers hide on so many
+/// cores. The loop's threads use all of them, as torch's do by default, so that a worker takes its
+/// time from theirs: in the time of one batch on all cores, one core makes the next.
+fn hidden_part(cores: f64) -> (f64, f64, f64) {
+    let hidden = 1.0 - 1.0 / cores;
+    (hidden / 2.0, hidden, (hidden * 1.1).min(1.0))
+}
+
+/// Returns the number of cores that the program could use, if it was recorded.
+fn recorded_cores(metadata: &Metadata) -> Option<f64> {
+    let cores: f64 = metadata.get(CORES)?.parse().ok()?;
+    (cores >= 1.0).then_some(cores)
+}
+
+/// The key of the number of cores in the metadata of a recording by `mindprof run`.
+const CORES: &str = "cpu_cores";
 
 /// Returns whether a call of this name is a data loader's that asks its sampler what comes next.
 fn is_sampling(name: &str) -> bool {
@@ -85,7 +130,8 @@ mod tests {
     fn waiting_for_batches_is_found_with_the_function_that_makes_them() {
         let finding = found(with_loading(500), "data-loading");
         assert_eq!(blamed(&finding), "augment");
-        assert_saves(&finding, 0.33);
+        // Nobody knows how many cores there are.
+        assert_saves(&finding, 0.5 * 0.33);
     }
 
     #[test]
@@ -130,24 +176,50 @@ mod tests {
         let finding = found(with_sampler(100, 500), "data-loading");
         assert_eq!(blamed(&finding), "augment");
         assert!(finding.remedy.contains("num_workers"), "{}", finding.remedy);
-        assert_saves(&finding, 500.0 / 1_600.0);
+        assert_saves(&finding, 0.5 * 500.0 / 1_600.0);
+    }
+
+    fn loading_on(cores: Option<&'static str>, device: bool) -> mindprof_model::Profile {
+        training(30, move |time, _| {
+            if let Some(cores) = cores {
+                time.note("cpu_cores", cores);
+            }
+            time.range(NEXT, |time| time.idle(500));
+            time.op("aten::mm", 1_000);
+            if device {
+                time.compute(1, 100);
+            }
+        })
     }
 
     // Workers take a core each. On a device's machine, the loop's core has time to spare.
     #[test]
     fn workers_are_not_sure_to_help_where_the_cpu_computes() {
-        let draw = |device: bool| {
-            training(30, move |time, _| {
-                time.range(NEXT, |time| time.idle(500));
-                time.op("aten::mm", 1_000);
-                if device {
-                    time.compute(1, 100);
-                }
-            })
-        };
-        let confidence = |device| found(draw(device), "data-loading").confidence;
-        assert_eq!(confidence(false), Confidence::Medium);
-        assert_eq!(confidence(true), Confidence::High);
+        let finding = found(loading_on(None, true), "data-loading");
+        assert_eq!(finding.confidence, Confidence::High);
+        let finding = found(loading_on(None, false), "data-loading");
+        assert_eq!(finding.confidence, Confidence::Low);
+        assert!(finding.low.abs() < f64::EPSILON, "{}", finding.low);
+        assert!((0.3..0.36).contains(&finding.high), "{}", finding.high);
+        assert_saves(&finding, 0.5 * 500.0 / 1_500.0);
+        assert!(finding.remedy.contains("cores are free"));
+    }
+
+    #[test]
+    fn the_number_of_cores_tells_what_workers_hide() {
+        let finding = found(loading_on(Some("4"), false), "data-loading");
+        assert_saves(&finding, 0.75 * 500.0 / 1_500.0);
+        assert_eq!(finding.confidence, Confidence::Medium);
+        assert!(finding.low > 0.1 && finding.high < 0.3);
+        // A single core has no time to spare.
+        assert_eq!(
+            outcome(loading_on(Some("1"), false), "data-loading"),
+            "clean"
+        );
+        assert_eq!(
+            outcome(loading_on(Some("x"), false), "data-loading"),
+            "found"
+        );
     }
 
     #[test]

@@ -80,16 +80,18 @@ fn check(facts: &Facts<'_>) -> Outcome {
         return Outcome::Unknown("shapes were not recorded: record_shapes=True");
     }
     let is_inside = facts.inside(&calls);
-    if !takes_samples(facts, frame, &calls, &is_inside) {
+    // Samples may be taken in another line than the model is called in.
+    let function = facts.function_of(frame);
+    if !takes_samples(facts, function, &calls, &is_inside) {
         return Outcome::Clean;
     }
     // Backward work has the frame of its forward operator.
-    let is_of_loop = |id: &EventId| {
-        let is_of_frame = facts.frames[id.index()] == Some(frame)
+    let belongs = |id: &EventId| {
+        let is_of_function = facts.function(*id) == function
             && facts.profile.event(*id).category != Category::PythonFunction;
-        is_inside[id.index()] || is_of_frame
+        is_inside[id.index()] || is_of_function
     };
-    let of_loop: Vec<EventId> = facts.events.iter().copied().filter(is_of_loop).collect();
+    let of_loop: Vec<EventId> = facts.events.iter().copied().filter(belongs).collect();
     // The least time of the same calls is the time that nothing else disturbs.
     let key = |id: EventId| {
         let event = facts.profile.event(id);
@@ -105,6 +107,16 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let mut mending = Mending::default();
     for &id in &of_loop {
         mending.scale(id, batched(facts, id, least[&key(id)], call_factor));
+    }
+    let mut is_of_loop = vec![false; facts.profile.events().len()];
+    for id in &of_loop {
+        is_of_loop[id.index()] = true;
+    }
+    // A backward pass goes from node to node, and those of the loop become fewer. On a device's machine
+    // another thread does that, and the call only waits.
+    for (pass, (nodes, fewer)) in nodes_of_passes(facts, &is_of_loop) {
+        let share = f64::from(fewer) / f64::from(nodes);
+        mending.scale(pass, (1.0 - share * (1.0 - call_factor)) as f32);
     }
     Outcome::Found(Evidence {
         events: calls,
@@ -143,6 +155,22 @@ fn batched(facts: &Facts<'_>, id: EventId, own: Nanos, call_factor: f64) -> f32 
     (work * used * intensity).max(call_factor) as f32
 }
 
+/// Returns the calls of backward passes, each with the number of its nodes and of those of the loop.
+fn nodes_of_passes(facts: &Facts<'_>, is_of_loop: &[bool]) -> FxHashMap<EventId, (u32, u32)> {
+    let is_pass = facts.names(|name| name.contains("run_backward"));
+    let mut passes: FxHashMap<EventId, (u32, u32)> = FxHashMap::default();
+    for &node in &facts.operators {
+        let caller = facts.parent(node);
+        let pass = caller.filter(|&pass| is_pass[facts.profile.event(pass).name.index()]);
+        if let Some(pass) = pass {
+            let (nodes, fewer) = passes.entry(pass).or_default();
+            *nodes += 1;
+            *fewer += u32::from(is_of_loop[node.index()]);
+        }
+    }
+    passes
+}
+
 /// Returns the operations per byte of a product, and enough for other operators.
 fn intensity(facts: &Facts<'_>, id: EventId) -> f64 {
     if matches!(facts.name(id), "aten::mv" | "aten::addmv" | "aten::addmv_") {
@@ -158,7 +186,7 @@ fn intensity(facts: &Facts<'_>, id: EventId) -> f64 {
 /// or depends on the one before.
 fn takes_samples(
     facts: &Facts<'_>,
-    frame: StringId,
+    function: Option<StringId>,
     calls: &[EventId],
     is_inside: &[bool],
 ) -> bool {
@@ -170,7 +198,7 @@ fn takes_samples(
     };
     let count = |condition: fn(&str) -> bool| {
         let found = facts.named(&facts.operators, condition).into_iter();
-        let is_of_loop = |id: &EventId| facts.frames[id.index()] == Some(frame);
+        let is_of_loop = |id: &EventId| facts.function(*id) == function;
         found.filter(|id| is_of_loop(id) && is_of_many(*id)).count()
     };
     let steps = facts.replay.steps().len();
@@ -238,6 +266,37 @@ mod tests {
         assert_eq!(outcome(profile, "loop-over-batch"), "clean");
     }
 
+    // The engine calls 64 nodes, and one of another function.
+    #[test]
+    fn a_backward_pass_has_fewer_nodes_for_a_batch() {
+        let profile = training(4, |time, step| {
+            let first = 100 * step as u32;
+            time.call("train.py(7): one_by_one", |time| {
+                time.takes(DType::F32, &[&[64, 64]]);
+                time.op("aten::unbind", 1);
+                for sample in 0..64 {
+                    time.call("nn.Module: Net_0", |time| {
+                        time.takes(DType::F32, &[&[1, 64], &[64, 64]]);
+                        time.number(first + sample);
+                        time.op("aten::mm", 2);
+                    });
+                }
+            });
+            time.call("train.py(9): loss", |time| {
+                time.number(first + 64);
+                time.op("aten::sum", 2);
+            });
+            let engine = "<built-in method run_backward of torch._C._EngineBase>";
+            time.call(engine, |time| {
+                for node in 0..65 {
+                    time.idle(20);
+                    time.node("MmBackward0", first + 64 - node, |time| time.idle(2));
+                }
+            });
+        });
+        assert_saves(&found(profile, "loop-over-batch"), 0.93);
+    }
+
     // A product with one sample reads all weights, which one with a batch reads once.
     #[test]
     fn weights_that_each_call_reads_are_saved() {
@@ -254,6 +313,27 @@ mod tests {
             });
         });
         assert_saves(&found(profile, "loop-over-batch"), 0.87);
+    }
+
+    // Sampled stacks have a frame for each line of a function.
+    #[test]
+    fn samples_that_another_line_takes_are_found() {
+        let profile = training(4, |time, _| {
+            time.call("train.py(7): one_by_one", |time| {
+                time.takes(DType::F32, &[&[64, 64]]);
+                time.op("aten::unbind", 1);
+            });
+            time.call("train.py(8): one_by_one", |time| {
+                for _ in 0..64 {
+                    time.call("nn.Module: Net_0", |time| {
+                        time.idle(42);
+                        time.takes(DType::F32, &[&[1, 64], &[64, 64]]);
+                        time.op("aten::convolution", 8);
+                    });
+                }
+            });
+        });
+        assert_saves(&found(profile, "loop-over-batch"), 0.95);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! trainable parameters carry the number of a node that a later operator creates. A pass whose
 //! numbers no backward node has is never used for gradients. Passes of
 //! activation checkpointing are no passes of their own: the first has no gradients, the second runs
-//! inside of the backward pass.
+//! inside of the backward pass. A pass is judged by the operators beside them.
 
 use mindprof_model::{Category, EventId, ScopeKind, StringId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -50,7 +50,8 @@ fn passes(facts: &Facts<'_>) -> Vec<(EventId, Pass)> {
     let mut counts = vec![(0_u32, 0_u32, 0_u32); events.len()];
     for (index, event) in events.iter().enumerate().rev() {
         let id = EventId::from_index(index);
-        if event.category == Category::Operator {
+        // What is computed again tells nothing about the pass: it has numbers of nodes that never run.
+        if event.category == Category::Operator && !again[index] {
             let is_created = |&number: &u32| creators.creates(id, number);
             let sequence = event.sequence().filter(is_created);
             counts[index].0 += 1;

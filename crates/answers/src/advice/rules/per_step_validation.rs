@@ -123,6 +123,27 @@ mod tests {
         assert_eq!(outcome(profile, "per-step-validation"), "clean");
     }
 
+    // The whole model is computed again in its backward pass. No operator beside that shows whether
+    // the pass is trained.
+    #[test]
+    fn a_model_that_is_checkpointed_as_a_whole_is_clean() {
+        let profile = training(6, |time, step| {
+            let number = step as u32 * 10 + 1;
+            let checkpointed = |time: &mut Drawing| {
+                time.call("torch/utils/checkpoint.py(606): checkpoint", |time| {
+                    time.number(number);
+                    time.op("aten::mm", 500);
+                });
+            };
+            train(time, step + 100);
+            time.call("train.py(9): step", |time| {
+                time.call("nn.Module: Net_0", checkpointed);
+                time.node("MmBackward0", number, |time| time.idle(500));
+            });
+        });
+        assert_eq!(outcome(profile, "per-step-validation"), "clean");
+    }
+
     #[test]
     fn short_validation_is_clean() {
         assert_eq!(outcome(validating(1, 10), "per-step-validation"), "clean");

@@ -1,11 +1,12 @@
 //! A function of the user's spends its time in Python code.
 
-use mindprof_model::{Category, EventId, Place, StringId};
+use mindprof_model::{Category, EventId, Nanos, Place, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::advice::facts::{Facts, MODULE, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
+use crate::sampling::Sampling;
 
 pub(super) const RULE: Rule = Rule {
     id: "python-bound",
@@ -19,22 +20,33 @@ pub(super) const RULE: Rule = Rule {
 /// The C function in which a thread waits for backward work that other threads do.
 const ENGINE: &str = "run_backward";
 
+/// Calling an operator takes a call less than this much of its own time.
+const DISPATCH: Nanos = Nanos(50_000);
+
 fn check(facts: &Facts<'_>) -> Outcome {
     if facts.calls.is_empty() {
         return Outcome::Unknown("Python calls were not recorded: with_stack=True");
     }
-    // Calls that lead to no operator are Python code alone.
     let events = facts.profile.events();
-    let mut has_operator = vec![false; events.len()];
+    let mut operators = vec![0_u32; events.len()];
     for index in (0..events.len()).rev() {
         let is_operator = matches!(
             events[index].category,
             Category::Operator | Category::Runtime
         );
         if let Some(parent) = facts.parent(EventId::from_index(index)) {
-            has_operator[parent.index()] |= has_operator[index] || is_operator;
+            operators[parent.index()] += operators[index] + u32::from(is_operator);
         }
     }
+    // Calls that lead to no operator are Python code alone. Others are if they take much longer than
+    // calling their operators does, such as `torch.tensor` of a list. Samples cannot tell, because a
+    // slice of time between two of them has few operators by chance.
+    let is_sampled = Sampling::read(facts.profile.metadata()).is_some();
+    let is_python = |id: EventId| match operators[id.index()] {
+        0 => true,
+        _ if is_sampled => false,
+        calls => facts.analysis.tree().self_time(id).0 >= u64::from(calls) * DISPATCH.0,
+    };
     let waits = facts.names(|name| name.contains(ENGINE) || is_wait_for_thread(name));
     // The framework's own calls between a function and the operators are nobody's loop.
     let in_framework = in_framework(facts);
@@ -44,7 +56,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let is_known = facts.inside(&known);
     let is_pure = |id: &&EventId| {
         let around = facts.around(**id);
-        !has_operator[id.index()]
+        is_python(**id)
             && !in_framework[id.index()]
             && !is_known[id.index()]
             && !waits[facts.profile.event(**id).name.index()]
@@ -120,6 +132,39 @@ mod tests {
         let finding = found(counting(500), "python-bound");
         assert_eq!(blamed(&finding), "count_words");
         assert_saves(&finding, 0.33);
+    }
+
+    /// Makes a tensor of a list, and computes with operators one by one.
+    fn listing(micros: u64) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.call("train.py(20): step", |time| {
+                for _ in 0..20 {
+                    time.idle(20);
+                    time.op("aten::mm", 50);
+                }
+            });
+            time.call("train.py(30): tokenize", |time| {
+                let list = "<built-in method tensor of type object at 0x7f>";
+                time.call(list, |time| {
+                    time.idle(micros);
+                    time.op("aten::empty", 2);
+                });
+            });
+        })
+    }
+
+    // Each element of the list is a Python object.
+    #[test]
+    fn a_tensor_of_a_list_is_python_code() {
+        let finding = found(listing(1_400), "python-bound");
+        assert_eq!(blamed(&finding), "tokenize");
+        assert_saves(&finding, 0.5);
+    }
+
+    // The step calls many operators, and the tensor is made of a number.
+    #[test]
+    fn calling_operators_is_no_python_code() {
+        assert_eq!(outcome(listing(20), "python-bound"), "clean");
     }
 
     #[test]
