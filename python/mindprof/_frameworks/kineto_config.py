@@ -37,8 +37,10 @@ def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
 
 
 def _state(native: Any, options: SessionOptions) -> Any:
-    """Returns the kind of recording. Only one of them starts the plugin of a backend that torch does
-    not contain; versions before it have no such plugins.
+    """Returns the kind of recording.
+
+    Only one of them starts the plugin of a backend that torch does not contain. Versions without it
+    have no such plugins.
     """
     states = native.ProfilerState
     if ProfilerActivity.PrivateUse1 in options.activities:

@@ -1,8 +1,8 @@
 """The names that `install()` replaces in torch_npu.
 
-Its profiler has neither tables nor events. Where torch's own collector reaches the NPU, by a plugin
+Its profiler has neither tables nor events. If torch's own collector reaches the NPU, by a plugin
 that newer versions of torch_npu register, its users get our profiler with torch's interface.
-Elsewhere the names remain, because nothing but torch_npu's own profiler can record the NPU then.
+Otherwise the names remain, because nothing but torch_npu's own profiler can record the NPU then.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class npu_profile(profile):
         activities: Iterable[Any] | None = None,
         schedule: Callable[[int], Any] | None = None,
         experimental_config: Any = None,
-        use_cuda: bool | None = None,
+        use_cuda: bool | None = None,  # noqa: ARG002
         **options: Any,
     ) -> None:
         if _is_of_npu(experimental_config):
@@ -69,8 +69,8 @@ class npu_profile(profile):
 def npu_trace_handler(
     dir_name: str | None = None,
     worker_name: str | None = None,
-    analyse_flag: bool = True,
-    async_mode: bool = False,
+    analyse_flag: bool = True,  # noqa: ARG001
+    async_mode: bool = False,  # noqa: ARG001
 ) -> Callable[[Exporter], None]:
     """Returns a callback for `on_trace_ready` that writes a trace into a folder.
 

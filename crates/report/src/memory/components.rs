@@ -10,7 +10,7 @@ use crate::page::escaped;
 
 const WIDTH: usize = 80;
 
-/// Says what the numbers do not: how the components overlap.
+/// How the components overlap, which the numbers do not show.
 const NOTE: &str = "components overlap: APP is the whole process, PTA is torch's allocator";
 
 /// Returns the components of a device, for the whole recording.

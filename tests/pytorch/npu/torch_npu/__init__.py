@@ -1,4 +1,7 @@
-"""A torch_npu without hardware: it names the backend, and loads a plugin if the environment has one."""
+"""A torch_npu without hardware.
+
+It names the backend, and loads a plugin of torch's collector if the environment has one.
+"""
 
 import ctypes
 import os
