@@ -28,6 +28,7 @@ mod captured;
 mod charges;
 mod code_paths;
 mod completeness;
+mod component_memory;
 mod critical_path;
 mod culprit;
 mod device;
@@ -67,6 +68,7 @@ pub use called::Called;
 pub use charges::Cost;
 pub use code_paths::{CodePath, CodePaths};
 pub use completeness::{Completeness, EventKind, Extra, KindLoss};
+pub use component_memory::{ComponentAmount, ComponentMemory};
 pub use critical_path::{
     Bound, CriticalPath, PathKind, PathOptions, PathPiece, PathRow, PathSplit, StepPath,
 };

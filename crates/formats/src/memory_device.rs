@@ -72,10 +72,14 @@ pub fn memory_device_name(device: MemoryDevice) -> String {
     }
 }
 
-/// Returns the name of a process's memory on a device. The process is left out if no other process
-/// has memory.
+/// Returns the name of a process's memory on a device, as the profile calls it: `npu:0`. The process
+/// is left out if no other process has memory.
 pub fn memory_place_name(analysis: &Analysis, place: MemoryPlace) -> String {
-    let name = memory_device_name(place.device);
+    let kind = analysis.profile().device_name(place.device.kind);
+    let name = match place.device.index {
+        index if index < 0 => kind.to_owned(),
+        index => format!("{kind}:{index}"),
+    };
     let mut places = analysis.memory_timeline().places().into_iter();
     if places.any(|other| other.process != place.process) {
         format!("{name} of process {}", place.process)

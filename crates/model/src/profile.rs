@@ -212,6 +212,11 @@ impl Metadata {
     /// The key of the name that a third-party backend gave its devices, a JSON string.
     pub const BACKEND: &str = "privateuse1_backend";
 
+    /// The key of the memory of each component of the software on a device, a JSON list. Each entry
+    /// has `component`, `device` and, as `allocated` and `reserved`, `null` or an object with the
+    /// bytes `peak` and `end` and the time `peak_unix_ns`.
+    pub const MEMORY_COMPONENTS: &str = "npu_memory_components";
+
     /// Sets `key`, replacing an earlier value.
     pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) {
         let (key, value) = (key.into(), value.into());

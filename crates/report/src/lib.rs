@@ -63,8 +63,8 @@ pub use flamegraph::{FlameGraph, draw_flamegraph, write_flamegraph, write_flameg
 pub use functions::{CodeLayout, functions_text, lines_text, modules_text};
 pub use info::info_text;
 pub use memory::{
-    memory_summary, snapshot_text, write_memory_timeline_file, write_memory_timeline_html,
-    write_snapshot_html,
+    component_memory_text, memory_summary, snapshot_text, write_memory_timeline_file,
+    write_memory_timeline_html, write_snapshot_html,
 };
 pub use number::{TimeUnit, memory_text, share_text, time_text};
 pub use page::{

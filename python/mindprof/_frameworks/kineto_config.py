@@ -24,7 +24,7 @@ def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
     """Returns torch's `ProfilerConfig` for the options of a recording."""
     native = torch._C._profiler
     return native.ProfilerConfig(
-        native.ProfilerState.KINETO,
+        _state(native, options),
         options.records_inputs,
         options.profile_memory,
         options.with_stack,
@@ -34,6 +34,18 @@ def kineto_config(torch: ModuleType, options: SessionOptions) -> Any:
         _experimental_config(native, options),
         options.trace_id,
     )
+
+
+def _state(native: Any, options: SessionOptions) -> Any:
+    """Returns the kind of recording.
+
+    Only one of them starts the plugin of a backend that torch does not contain. Versions without it
+    have no such plugins.
+    """
+    states = native.ProfilerState
+    if ProfilerActivity.PrivateUse1 in options.activities:
+        return getattr(states, "KINETO_PRIVATEUSE1", states.KINETO)
+    return states.KINETO
 
 
 def _experimental_config(native: Any, options: SessionOptions) -> Any:

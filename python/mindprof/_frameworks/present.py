@@ -37,6 +37,16 @@ def present_host(device: str | None = None) -> Host:
     return hosts.get(chosen_backend(torch, device).name, _EMBEDDED)
 
 
+def backend_name() -> str | None:
+    """Returns the name that a backend, such as `npu`, has given to the device `PrivateUse1`.
+
+    It is `None` if there is no such backend.
+    """
+    torch = sys.modules.get("torch")
+    name = getattr(getattr(torch, "_C", None), "_get_privateuse1_backend_name", lambda: None)()
+    return None if name in (None, DEVICE_NAMES[ProfilerActivity.PrivateUse1]) else str(name)
+
+
 def supported_activities() -> set[ProfilerActivity]:
     """Returns the groups of activities that can be recorded in this process.
 

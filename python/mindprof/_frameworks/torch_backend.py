@@ -18,7 +18,7 @@ from mindprof import _core
 from mindprof._frameworks.plain_thread import PlainThread
 from mindprof._frameworks.torch_names import can_hide_slot
 from mindprof._results.logger import inform
-from mindprof._settings.activity import DEVICE_NAMES
+from mindprof._settings.activity import DEVICE_NAMES, own_activity
 
 VARIABLE = "MINDPROF_TORCH_BACKEND"
 
@@ -105,8 +105,8 @@ def has_kineto(torch: ModuleType) -> bool:
 
 def supported_devices(torch: ModuleType) -> set[str]:
     """Returns the kinds of devices that Kineto can record, by torch's names for them."""
-    found = {group.name for group in torch.autograd._supported_activities()}
-    return {device for group, device in DEVICE_NAMES.items() if group.name in found}
+    found = {own_activity(group) for group in torch.autograd._supported_activities()}
+    return {device for group, device in DEVICE_NAMES.items() if group in found}
 
 
 def recorded_devices(torch: ModuleType) -> set[str]:

@@ -11,6 +11,7 @@ from types import ModuleType
 
 from mindprof._import_watch import ImportWatch
 from mindprof._install.mindtorch_names import MINDTORCH_MODULE, replace_mindtorch_names
+from mindprof._install.npu_names import NPU_MODULE, replace_npu_names
 from mindprof._install.replacements import Replacements
 from mindprof._install.torch_names import TORCH_MODULE, replace_torch_names
 
@@ -18,6 +19,7 @@ from mindprof._install.torch_names import TORCH_MODULE, replace_torch_names
 _STEPS: dict[str, Callable[[ModuleType, Replacements], None]] = {
     TORCH_MODULE: replace_torch_names,
     MINDTORCH_MODULE: replace_mindtorch_names,
+    NPU_MODULE: replace_npu_names,
 }
 
 
@@ -77,6 +79,7 @@ def install() -> None:
     the names are replaced after its import. A second call has no effect.
 
     If the process uses MindTorch v2, its operators are recorded and its profiler is replaced too.
+    So is the profiler of torch_npu, if torch's collector has a plugin that records NPUs.
 
     Names that the program imported earlier (`from torch.profiler import profile`) remain torch's.
 

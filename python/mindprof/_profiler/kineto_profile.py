@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from mindprof import _core
 from mindprof._frameworks.loader_workers import WORKERS
-from mindprof._frameworks.present import supported_activities
+from mindprof._frameworks.present import backend_name, supported_activities
 from mindprof._profiler import autograd_profile
 from mindprof._profiler import metadata as trace_metadata
 from mindprof._profiler.observer import _ITraceObserver
@@ -45,6 +45,9 @@ _DISTRIBUTED = "distributedInfo"
 
 # Warnings that are shown once per process.
 _WARNINGS_SHOWN: set[str] = set()
+
+# The metadata key of the name of a backend that torch does not contain.
+_BACKEND = "privateuse1_backend"
 
 # The options that a trace records as metadata, in torch's order.
 FLAGS = ("profile_memory", "with_stack", "record_shapes", "with_modules", "with_flops")
@@ -194,6 +197,9 @@ class _KinetoProfile(SharedResults):
                 self.add_metadata_json(flag, "1")
         if self._distributed_info is not None:
             self.add_metadata_json(_DISTRIBUTED, self._distributed_info)
+        backend = backend_name() if ProfilerActivity.PrivateUse1 in self.activities else None
+        if backend is not None:
+            self.add_metadata_json(_BACKEND, trace_metadata.quoted(backend))
         for key, value in self.preset_metadata.items():
             self.add_metadata_json(key, value)
 

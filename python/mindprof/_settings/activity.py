@@ -148,9 +148,13 @@ class ProfilerActivityConfig:
 
 def own_activity(group: Any) -> Any:
     """Converts a group of torch's class to ours; returns anything else unchanged."""
-    if is_of_torch(group, "ProfilerActivity"):
-        return getattr(ProfilerActivity, group.name, group)
-    return group
+    if not is_of_torch(group, "ProfilerActivity"):
+        return group
+    named = getattr(ProfilerActivity, group.name, None)
+    if named is not None:
+        return named
+    # torch names `PrivateUse1` after a backend that has renamed it, such as `NPU`.
+    return next((own for own in DEVICE_NAMES if int(own) == int(group)), group)
 
 
 def _own_activity_config(config: Any) -> ProfilerActivityConfig:

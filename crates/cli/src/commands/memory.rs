@@ -8,13 +8,15 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use mindprof_analyze::{Analysis, MemoryDevice, MemoryPlace};
-use mindprof_answers::{MemoryGrowth, OwnCode, Step, StepTimes};
+use mindprof_answers::{ComponentMemory, MemoryGrowth, OwnCode, Step, StepTimes};
 use mindprof_formats::{
     memory_device, memory_device_name, memory_place_name, memory_summary_json,
     write_memory_timeline, write_memory_timeline_raw,
 };
-use mindprof_report::{memory_summary, write_memory_timeline_html};
+use mindprof_model::DeviceKind;
+use mindprof_report::{component_memory_text, memory_summary, write_memory_timeline_html};
 use mindprof_trace::MemoryInput;
+use serde_json::json;
 
 use crate::commands::functions::Code;
 use crate::failure::{Outcome, advised};
@@ -72,6 +74,9 @@ torch's categories.
 A memory snapshot is what torch.cuda.memory._dump_snapshot() writes. It is read
 without running code. A page is its only output file.
 
+A profile of an NPU also has the memory of other components than torch's
+allocator; the summary lists them.
+
 Exit codes: 0 success, 1 failure, 2 usage error"
     )
 }
@@ -113,8 +118,14 @@ pub(crate) struct MemoryArgs {
     json: bool,
 }
 
+/// Parses a device. Profiles of NPUs call theirs `npu`, which is no name of torch's.
 fn device(text: &str) -> Result<MemoryDevice, String> {
-    memory_device(text).map_err(|error| error.to_string())
+    let npu = DeviceKind::PrivateUse1.name();
+    let of_torch = match text.strip_prefix("npu") {
+        Some(index) if index.is_empty() || index.starts_with(':') => format!("{npu}{index}"),
+        Some(_) | None => text.to_owned(),
+    };
+    memory_device(&of_torch).map_err(|error| error.to_string())
 }
 
 /// Prints a summary for each process and device, or writes the timeline of one.
@@ -132,7 +143,11 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
         MemoryInput::Trace(reading) => *reading,
     };
     let analysis = selected_of(&args.trace, reading, &args.selected)?;
-    let places = places(args, &analysis)?;
+    let components = components(args, &analysis);
+    let places = match places(args, &analysis) {
+        Err(_) if !components.is_empty() && out.is_none() => Vec::new(),
+        places => places?,
+    };
     if let Some((out, choice)) = out.zip(choice) {
         write(&analysis, places[0], &out, choice)?;
         tell_others(&analysis, &places[1..]);
@@ -147,15 +162,26 @@ pub(crate) fn run(args: &MemoryArgs) -> anyhow::Result<Outcome> {
         let summaries = summaries.map(|&place| {
             let mut summary = memory_summary_json(&analysis, place);
             summary["growth"] = serde_json::to_value(growth(place))?;
+            if place.device.kind == DeviceKind::PrivateUse1 {
+                summary["components"] = of_device(&components, place.device.index)?;
+            }
             Ok(summary)
         });
-        let summaries = summaries.collect::<serde_json::Result<Vec<serde_json::Value>>>()?;
+        let mut summaries = summaries.collect::<serde_json::Result<Vec<serde_json::Value>>>()?;
+        for index in devices_without(&components, &places) {
+            let components = of_device(&components, index)?;
+            summaries.push(json!({"device": format!("npu:{index}"), "components": components}));
+        }
         print_line(&serde_json::to_string_pretty(&summaries)?)?;
     } else {
         let summaries = places.iter();
         let summaries =
             summaries.map(|&place| memory_summary(&analysis, place, &own, growth(place).as_ref()));
-        let summaries: Vec<String> = summaries.collect();
+        let mut summaries: Vec<String> = summaries.collect();
+        let mut devices: Vec<i16> = components.iter().map(|one| one.device).collect();
+        devices.dedup();
+        let devices = devices.into_iter();
+        summaries.extend(devices.map(|device| component_memory_text(&components, device)));
         print(&summaries.join("\n"))?;
     }
     Ok(Outcome::Fine)
@@ -177,6 +203,39 @@ fn write(
         &format!("memory of {}", memory_place_name(analysis, place)),
     );
     Ok(())
+}
+
+/// Returns the components of the selected devices. They are those of the whole recording, and belong
+/// to no single process.
+fn components(args: &MemoryArgs, analysis: &Analysis) -> Vec<ComponentMemory> {
+    let mut components = ComponentMemory::read(analysis.profile().metadata());
+    if let Some(device) = args.device {
+        let is_wanted = |one: &ComponentMemory| {
+            device.kind == DeviceKind::PrivateUse1 && device.index == one.device
+        };
+        components.retain(is_wanted);
+    }
+    if args.process.is_some() {
+        components.clear();
+    }
+    components
+}
+
+/// Returns the devices with components that are not among places.
+fn devices_without(components: &[ComponentMemory], places: &[MemoryPlace]) -> Vec<i16> {
+    let is_known = |index: i16| {
+        let mut devices = places.iter().map(|place| place.device);
+        devices.any(|device| device.kind == DeviceKind::PrivateUse1 && device.index == index)
+    };
+    let mut devices: Vec<i16> = components.iter().map(|one| one.device).collect();
+    devices.dedup();
+    devices.retain(|&index| !is_known(index));
+    devices
+}
+
+fn of_device(components: &[ComponentMemory], index: i16) -> serde_json::Result<serde_json::Value> {
+    let components = components.iter().filter(|one| one.device == index);
+    serde_json::to_value(components.collect::<Vec<_>>())
 }
 
 /// Reports the devices and processes that match the options but are not in the file.

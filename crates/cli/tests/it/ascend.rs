@@ -75,6 +75,62 @@ fn an_npu_is_called_by_its_name() {
 }
 
 #[test]
+fn the_memory_of_an_npu_is_shown_by_component() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory_record.csv");
+    let head = "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\n";
+    let both = "PTA,1704161511420306.491,1.0,20.0,1.0,0,NPU:3\n\
+        APP,1704161511420307.491,N/A,64.0,N/A,N/A,NPU:3\nAPP,1704161511420308.491,N/A,60.0,N/A,N/A,NPU:3\n";
+    std::fs::write(&path, format!("{head}{both}")).unwrap();
+    let memory = |more: &[&str]| {
+        let arguments = ["memory", path.to_str().unwrap()];
+        run(arguments.iter().chain(more))
+    };
+    let text = memory(&[]);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(
+        text.stdout.starts_with("device npu:3: peak "),
+        "{}",
+        text.stdout
+    );
+    for line in [
+        "npu:3 by component, over the whole recording:",
+        "component  peak allocated  peak reserved  at the end",
+        "APP                             64.00 MB    60.00 MB",
+        "PTA               1.00 MB       20.00 MB    20.00 MB",
+    ] {
+        assert!(
+            text.stdout.lines().any(|found| found == line),
+            "{line}:\n{}",
+            text.stdout
+        );
+    }
+    assert!(text.stdout.lines().all(|line| line.chars().count() <= 80));
+    let json = memory(&["--json", "--device", "npu:3"]).json();
+    assert_eq!(json[0]["components"][0]["component"], "APP", "{json}");
+    assert_eq!(json[0]["components"][0]["reserved"]["end"], 60 << 20);
+    assert_ne!(memory(&["--device", "npu:2"]).code, Some(0));
+    let out = folder.path().join("a.html");
+    let report = run([Path::new("report"), &path, Path::new("--out"), &out]);
+    assert_eq!(report.code, Some(0), "{}", report.stderr);
+    let page = std::fs::read_to_string(&out).unwrap();
+    assert!(page.contains("<caption>Memory by component of the software</caption>"));
+
+    // Without torch's allocator there is no curve, but there are components.
+    let alone = both.split_once('\n').unwrap().1;
+    std::fs::write(&path, format!("{head}{alone}")).unwrap();
+    let text = memory(&[]);
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert!(
+        text.stdout.starts_with("npu:3 by component"),
+        "{}",
+        text.stdout
+    );
+    let json = memory(&["--json"]).json();
+    assert_eq!(json[0]["device"], "npu:3", "{json}");
+}
+
+#[test]
 fn tables_of_kernels_are_read_alone() {
     let json = table(&sample("kernel_details.csv"), &["--json"]).json();
     let total = json["self_device_time_total"].as_f64().unwrap();

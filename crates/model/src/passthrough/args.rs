@@ -47,6 +47,27 @@ impl PassthroughArgs {
         self.rows[kind as usize].sort_unstable();
     }
 
+    /// Adds entries of JSON objects to the texts of the events at some indices. An event without a
+    /// text gets them as its text.
+    pub fn add_entries(&mut self, kind: PassthroughKind, mut entries: FxHashMap<usize, String>) {
+        let Self { texts, rows, .. } = self;
+        for row in &mut rows[kind as usize] {
+            if let Some(added) = entries.remove(&(row.index as usize)) {
+                let text = texts.text(row.text);
+                let joined = match text.as_str() {
+                    "" => added,
+                    text => format!("{text},{added}"),
+                };
+                row.text = texts.add(&joined).unwrap_or(row.text);
+            }
+        }
+        for (index, added) in entries {
+            if let Some(text) = self.texts.add(&added) {
+                self.set(kind, index, text);
+            }
+        }
+    }
+
     /// Adds an event of an unknown kind, in any order.
     pub fn add_unknown_event(&mut self, event: UnknownEvent) {
         self.unknown_events.push(event);
@@ -181,6 +202,24 @@ impl PassthroughWalk<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn entries_join_the_texts_that_are_there() {
+        let mut args = PassthroughArgs::default();
+        let kind = PassthroughKind::Arguments;
+        for (index, text) in [(4, "\"a\":1"), (2, "\"b\":2")] {
+            let text = args.texts.add(text).unwrap();
+            args.set(kind, index, text);
+        }
+        let added = [(4, "\"c\":3"), (3, "\"d\":4")];
+        let added = added.map(|(index, text)| (index, text.to_owned()));
+        args.add_entries(kind, added.into_iter().collect());
+        args.settle();
+        let text = |index| args.of(kind, index).map(|text| args.texts.text(text));
+        assert_eq!(text(2).as_deref(), Some("\"b\":2"));
+        assert_eq!(text(3).as_deref(), Some("\"d\":4"));
+        assert_eq!(text(4).as_deref(), Some("\"a\":1,\"c\":3"));
+    }
 
     #[test]
     fn what_is_said_anew_takes_the_place_of_what_was() {

@@ -2,6 +2,7 @@
 //! or JSON, depending on its name, and the page and text of a memory snapshot.
 
 mod bands;
+mod components;
 mod file;
 mod page;
 mod snapshot_page;
@@ -11,6 +12,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+pub use components::component_memory_text;
 pub use file::write_memory_timeline_file;
 pub(crate) use page::memory_pane;
 pub use page::write_memory_timeline_html;

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use mindprof_analyze::{Analysis, MemoryHolder, MemoryPeak, MemoryPlace};
-use mindprof_answers::MemoryGrowth;
+use mindprof_answers::{ComponentMemory, MemoryGrowth};
 use mindprof_formats::{MemoryPoints, frame_texts, holder_name, memory_place_name};
 use serde_json::{Value, json};
 
 use super::bands::{Band, amount_text, doubt_texts};
+use super::components::component_memory_html;
 use crate::error::Result;
 use crate::number::memory_text;
 use crate::page::{MEMORY, Page, Pane, escaped};
@@ -73,7 +74,8 @@ pub(crate) fn memory_pane(
     analysis: &Analysis,
     growth: Option<&MemoryGrowth>,
 ) -> (String, Vec<Value>) {
-    if analysis.profile().memory().is_empty() {
+    let components = ComponentMemory::read(analysis.profile().metadata());
+    if analysis.profile().memory().is_empty() && components.is_empty() {
         return (String::new(), Vec::new());
     }
     let places = analysis.memory_timeline().places_by_peak(analysis);
@@ -105,6 +107,7 @@ pub(crate) fn memory_pane(
             escaped(&rest.join(", "))
         );
     }
+    html.push_str(&component_memory_html(&components));
     (html, data)
 }
 

@@ -8,6 +8,7 @@ use mindprof_model::{
 };
 use rustc_hash::FxHashMap;
 
+use super::memory::NpuMemory;
 use super::shapes::encode_inputs;
 use crate::chrome::{find_order, reorder};
 use crate::phase_counts::PhaseCounts;
@@ -26,6 +27,7 @@ pub(super) struct Assembly {
     pub(super) connections: Vec<u32>,
     pub(super) links: LinkColumns,
     pub(super) repairs: Repairs,
+    pub(super) memory: NpuMemory,
     threads: FxHashMap<(DeviceKind, u64, u64), ThreadId>,
     groups: FxHashMap<(u64, StringId), ThreadId>,
     inputs: FxHashMap<(StringId, StringId), InputsId>,
@@ -149,11 +151,12 @@ impl Assembly {
         reorder(order, &mut self.events, &mut self.part.passthrough);
     }
 
-    /// Builds the part. Time zero is the start of the first event.
+    /// Builds the part. Time zero is the start of the first event, or without events that of the
+    /// curve of memory.
     pub(super) fn into_reading(mut self, metadata: &[(&str, String)]) -> PartReading {
         self.settle_forward_threads();
         let zero = self.events.iter().map(|event| event.start).min();
-        let zero = zero.unwrap_or_default();
+        let zero = zero.or_else(|| self.memory.start()).unwrap_or_default();
         self.part.reference_unix_ns = zero.0;
         let facts: &mut Metadata = &mut self.part.metadata;
         facts.set(Metadata::BACKEND, "\"npu\"");
@@ -165,6 +168,7 @@ impl Assembly {
             event.start = Nanos(event.start.0 - zero.0);
         });
         self.part.add_linked_events(events, self.links);
+        self.memory.add_to(&mut self.part);
         PartReading {
             part: self.part,
             repairs: self.repairs,

@@ -20,6 +20,7 @@ mod device;
 mod facts;
 mod kernels;
 mod links;
+mod memory;
 mod names;
 mod program;
 
@@ -102,6 +103,7 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
     reading.read_program()?;
     reading.read_steps()?;
     reading.read_device()?;
+    reading.read_memory()?;
     reading.assembly.sort();
     reading.link()?;
     let metadata = reading.metadata()?;

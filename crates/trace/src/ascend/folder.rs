@@ -4,15 +4,16 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use mindprof_model::{Category, DeviceKind, Nanos, Part};
+use mindprof_model::{Category, DeviceKind, Part, PassthroughKind};
 use rustc_hash::FxHashMap;
 
 use super::database::read_database_file;
+use super::memory::NpuMemory;
 use super::shapes::encode_inputs;
-use super::tables::{each_kernel, read_memory_record, read_step_times};
+use super::tables::{each_kernel, entries, read_memory_record, read_step_times};
 use crate::error::{Error, Result};
 use crate::files::FileError;
-use crate::read_options::ReadOptions;
+use crate::read_options::{ReadOptions, UnknownArgs};
 use crate::reading::PartReading;
 
 /// The folder with the results, within that of a recording.
@@ -29,6 +30,9 @@ const EVENT_FILES: [&str; 3] = [
     "trace_view.json.gz",
     "kernel_details.csv",
 ];
+
+/// Files about memory. Facts that a database has already are not taken again.
+const MEMORY_FILES: [&str; 2] = ["memory_record.csv", "npu_module_mem.csv"];
 
 /// Reads a folder. The result names the files and what was taken from each.
 ///
@@ -57,14 +61,16 @@ pub(crate) fn read_folder(
     reading.sources.push(format!("events from {name}"));
     let kernels = folder.join("kernel_details.csv");
     if name.starts_with("trace_view") && kernels.is_file() {
-        let (found, all) = add_shapes(&mut reading.part, &kernels)?;
+        let keeps = options.unknown == UnknownArgs::Keep;
+        let (found, all) = add_shapes(&mut reading.part, &kernels, keeps)?;
         let said = format!("shapes of {found} of {all} kernels from kernel_details.csv");
         reading.sources.push(said);
     }
-    let memory = folder.join("memory_record.csv");
-    if memory.is_file() {
-        add_memory(&mut reading.part, &memory)?;
-        reading.sources.push("memory from memory_record.csv".into());
+    for name in MEMORY_FILES {
+        let memory = folder.join(name);
+        if memory.is_file() && add_memory(&mut reading.part, &memory)? {
+            reading.sources.push(format!("memory from {name}"));
+        }
     }
     let steps = folder.join("step_trace_time.csv");
     if steps.is_file() {
@@ -115,9 +121,22 @@ fn name_of(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Adds the shapes of kernels to those that a trace has without. Kernels are the same if they begin
-/// in the same nanosecond on the same stream. Returns how many have shapes, of how many.
-fn add_shapes(part: &mut Part, path: &Path) -> Result<(usize, usize)> {
+/// Returns whether a column of `kernel_details.csv` has a fact that traces lack: the kind of a kernel,
+/// its blocks, and the parts of its time in which pipes work.
+fn is_detail(column: &str) -> bool {
+    let names = ["Type", "OP State", "Accelerator Core"];
+    let is_block = || {
+        ["Block ", "Mix Block "]
+            .iter()
+            .any(|begin| column.starts_with(begin))
+    };
+    names.contains(&column) || is_block() || column.ends_with("_ratio")
+}
+
+/// Adds the shapes of kernels to those that a trace has without, and if `with_details` what else
+/// rules of advice look at. Kernels are the same if they begin in the same nanosecond on the same
+/// stream. Returns how many have shapes, of how many.
+fn add_shapes(part: &mut Part, path: &Path, with_details: bool) -> Result<(usize, usize)> {
     let mut kernels: FxHashMap<(u64, u64), usize> = FxHashMap::default();
     for (index, event) in part.events().iter().enumerate() {
         let thread = part.threads()[event.thread.index()];
@@ -129,9 +148,10 @@ fn add_shapes(part: &mut Part, path: &Path) -> Result<(usize, usize)> {
     let all = kernels.len();
     let mut encoder = mindprof_model::InputsEncoder::default();
     let mut found = 0;
+    let mut details: FxHashMap<usize, String> = FxHashMap::default();
     let file = File::open(path).map_err(Error::from);
     let read = file.and_then(|file| {
-        each_kernel(file, false, |kernel| {
+        each_kernel(file, with_details, |mut kernel| {
             let start = kernel.start_ns.and_then(|start| u64::try_from(start).ok());
             let Some(place) = start.zip(kernel.stream) else {
                 return Ok(());
@@ -144,23 +164,24 @@ fn add_shapes(part: &mut Part, path: &Path) -> Result<(usize, usize)> {
                 part.set_inputs(index, inputs);
                 found += 1;
             }
+            kernel.others.retain(|(column, _)| is_detail(column));
+            if !kernel.others.is_empty() {
+                details.insert(index, entries(&kernel.others));
+            }
             Ok(())
         })
     });
     read.map_err(|error| error.at(path))?;
+    part.passthrough
+        .add_entries(PassthroughKind::Arguments, details);
     Ok((found, all))
 }
 
-fn add_memory(part: &mut Part, path: &Path) -> Result<()> {
+/// Adds the memory of components. Returns whether the file says anything new.
+fn add_memory(part: &mut Part, path: &Path) -> Result<bool> {
     let file = File::open(path).map_err(Error::from);
-    let records = file
-        .and_then(read_memory_record)
-        .map_err(|error| error.at(path))?;
-    let zero = part.reference_unix_ns;
-    for (_, mut record) in records {
-        // The curve may begin before the first event, where the profile has no time.
-        record.time = Nanos(record.time.0.saturating_sub(zero));
-        part.add_memory(record);
-    }
-    Ok(())
+    let mut memory = NpuMemory::default();
+    let read = file.and_then(|file| read_memory_record(file, &mut memory));
+    read.map_err(|error| error.at(path))?;
+    Ok(memory.add_to(part))
 }

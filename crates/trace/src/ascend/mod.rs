@@ -6,6 +6,7 @@ mod assembly;
 mod database;
 mod folder;
 mod id_map;
+mod memory;
 mod shapes;
 mod tables;
 mod vocabulary;

@@ -1,4 +1,5 @@
-//! The CSV files of Ascend profilers: `kernel_details.csv` and `memory_record.csv` yield parts.
+//! The CSV files of Ascend profilers: `kernel_details.csv`, `memory_record.csv` and
+//! `npu_module_mem.csv` yield parts.
 //! `operator_details.csv` and `step_trace_time.csv` hold sums without times.
 
 use std::io::Read;
@@ -15,7 +16,7 @@ mod kernel_details;
 mod memory_record;
 mod step_times;
 
-pub(super) use self::kernel_details::each_kernel;
+pub(super) use self::kernel_details::{each_kernel, entries};
 pub(super) use self::memory_record::read_memory_record;
 pub(super) use self::step_times::read_step_times;
 

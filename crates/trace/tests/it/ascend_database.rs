@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, Correlation};
-use mindprof_model::{Category, DeviceKind, EventId, Flags, Profile};
+use mindprof_model::{Category, DeviceKind, EventId, Flags, PassthroughKind, Profile};
 use mindprof_trace::{Error, read_trace, read_trace_file};
 use rusqlite::{Connection, params};
 
@@ -241,8 +241,11 @@ fn waits_and_parts_of_collectives_are_no_work() {
              CREATE TABLE COMMUNICATION_TASK_INFO (globalTaskId INTEGER);
              INSERT INTO COMMUNICATION_TASK_INFO VALUES (3);
              CREATE TABLE COMMUNICATION_OP (opName INTEGER, startNs INTEGER, endNs INTEGER,
-                 connectionId INTEGER, groupName INTEGER, opId INTEGER, deviceId INTEGER);
-             INSERT INTO COMMUNICATION_OP VALUES (3, 1000, 1300, 4294967295, 4, 1, 2);
+                 connectionId INTEGER, groupName INTEGER, opId INTEGER, deviceId INTEGER,
+                 count INTEGER, dataType INTEGER);
+             INSERT INTO COMMUNICATION_OP VALUES (3, 1000, 1300, 4294967295, 4, 1, 2, 4096, 11);
+             CREATE TABLE ENUM_HCCL_DATA_TYPE (id INTEGER PRIMARY KEY, name TEXT);
+             INSERT INTO ENUM_HCCL_DATA_TYPE VALUES (3, 'FP16'), (11, 'BFP16');
              INSERT INTO STEP_TIME VALUES (9, 900, 1400);",
         )
         .unwrap();
@@ -273,6 +276,13 @@ fn waits_and_parts_of_collectives_are_no_work() {
             .events()
             .iter()
             .all(|event| event.flags == Flags::NONE)
+    );
+    let passthrough = profile.passthrough();
+    let told = passthrough.of(PassthroughKind::Arguments, 1).unwrap();
+    let told = passthrough.texts.text(told);
+    assert!(
+        told.ends_with(r#""count":4096,"data_type":"BFP16""#),
+        "{told}"
     );
 }
 

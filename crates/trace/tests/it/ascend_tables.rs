@@ -4,11 +4,12 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use mindprof_model::{Category, DType, DeviceKind, Input};
+use mindprof_model::{Category, DType, DeviceKind, Input, Metadata, PassthroughKind, Profile};
 use mindprof_trace::{
     ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with, write_trace,
 };
 use proptest::prelude::*;
+use serde_json::Value;
 
 use crate::ascend::{of_category, sample};
 
@@ -94,6 +95,141 @@ fn the_memory_of_torchs_allocator_becomes_a_curve() {
     );
 }
 
+/// Returns the components that a profile lists, as texts: device, name, and the peak and end of the
+/// allocated and of the reserved bytes.
+fn components(profile: &Profile) -> Vec<String> {
+    let told = profile.metadata().get(Metadata::MEMORY_COMPONENTS);
+    let told: Vec<Value> = serde_json::from_str(told.unwrap_or("[]")).unwrap();
+    let amount = |amount: &Value| format!("{}..{}", amount["peak"], amount["end"]);
+    told.iter()
+        .map(|one| {
+            let name = one["component"].as_str().unwrap();
+            let (allocated, reserved) = (amount(&one["allocated"]), amount(&one["reserved"]));
+            format!("{} {name} {allocated} {reserved}", one["device"])
+        })
+        .collect()
+}
+
+/// The beginning of every such file.
+const MEMORY_HEAD: &str = "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\n";
+
+#[test]
+fn all_components_have_their_memory() {
+    let text = format!(
+        "{MEMORY_HEAD}APP,1704161511420306.491\t,N/A,64.0,N/A,N/A,NPU:0\n\
+         GE,1704161511420306.491\t,2.0,4.0,0,,NPU:0\n\
+         PTA,1704161511420307.491\t,1.0,20.0,1.0,0,NPU:0\n\
+         PTA+GE,1704161511420307.491\t,3.0,24.0,1.0,0,NPU:0\n\
+         WORKSPACE,1704161511420308.491\t,0.5,2.0,0,0,NPU:1\n\
+         APP,1704161511420309.491\t,N/A,32.0,N/A,N/A,NPU:0\n\
+         GE,yesterday,900.0,900.0,0,,NPU:0\n\
+         GE,1704161511420310.491\t,-1.0,1e300,0,,NPU:0\n"
+    );
+    let profile = read_trace(text.as_bytes()).unwrap();
+    assert_eq!(
+        components(&profile),
+        [
+            "0 APP null..null 67108864..33554432",
+            "0 GE 2097152..2097152 4194304..4194304",
+            "0 PTA 1048576..1048576 20971520..20971520",
+            "0 PTA+GE 3145728..3145728 25165824..25165824",
+            "1 WORKSPACE 524288..524288 2097152..2097152",
+        ]
+    );
+    assert_eq!(profile.memory().len(), 1);
+    // The sum of torch's allocator and a graph engine that is not there is no component.
+    let without: String = text
+        .lines()
+        .filter(|line| !line.starts_with("GE"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let profile = read_trace(without.as_bytes()).unwrap();
+    assert_eq!(components(&profile).len(), 3);
+    // A trace that is written again says the same.
+    let mut json = Vec::new();
+    write_trace(&profile, "trace.json", &mut json).unwrap();
+    assert_eq!(
+        components(&read_trace(&json).unwrap()),
+        components(&profile)
+    );
+}
+
+#[test]
+fn modules_of_cann_are_components_in_other_units() {
+    let text = "Component,Timestamp(us),Total Reserved(KB),Device\n\
+        HCCL,1704161511420306.491,2048,NPU:0\nRUNTIME,1704161511420306.491,1,NPU:0\n";
+    let profile = read_trace(text.as_bytes()).unwrap();
+    assert_eq!(
+        components(&profile),
+        [
+            "0 HCCL null..null 2097152..2097152",
+            "0 RUNTIME null..null 1024..1024"
+        ]
+    );
+    assert!(profile.memory().is_empty());
+}
+
+#[test]
+fn a_database_keeps_its_own_memory_and_takes_what_it_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("a_ascend_pt/ASCEND_PROFILER_OUTPUT");
+    fs::create_dir_all(&results).unwrap();
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
+    let database = results.join("ascend_pytorch_profiler_0.db");
+    fs::copy(Path::new(seeds).join("ascend.db"), &database).unwrap();
+    let connection = rusqlite::Connection::open(&database).unwrap();
+    let before = read_trace_file(&database).unwrap();
+    let start = before.reference_unix_ns();
+    let add = format!(
+        "DROP TABLE IF EXISTS MEMORY_RECORD;
+         CREATE TABLE MEMORY_RECORD (component INTEGER, timestamp INTEGER, totalAllocated INTEGER,
+             totalReserved INTEGER, totalActive INTEGER, streamPtr INTEGER, deviceId INTEGER);
+         INSERT INTO STRING_IDS VALUES (900001, 'PTA'), (900002, 'WORKSPACE'), (900003, 'HCCL');
+         INSERT INTO MEMORY_RECORD VALUES (900001, {start} + 10, 512, 2048, 512, 1, 0),
+             (900001, {start} + 20, 256, 1024, 256, 1, 0),
+             (900002, {start} + 30, 64, 64, 64, 1, 0);
+         DROP TABLE IF EXISTS ENUM_MODULE;
+         CREATE TABLE ENUM_MODULE (id INTEGER, name INTEGER);
+         INSERT INTO ENUM_MODULE VALUES (77, 900003);
+         DROP TABLE IF EXISTS NPU_MODULE_MEM;
+         CREATE TABLE NPU_MODULE_MEM (moduleId INTEGER, timestampNs INTEGER,
+             totalReserved NUMERIC, deviceId INTEGER);
+         INSERT INTO NPU_MODULE_MEM VALUES (77, {start} + 5, 4096, 0);"
+    );
+    connection.execute_batch(&add).unwrap();
+    let text = format!(
+        "{MEMORY_HEAD}PTA,1704161511420307.491\t,1.0,20.0,1.0,0,NPU:0\n\
+         APP,1704161511420307.491\t,N/A,1.0,N/A,N/A,NPU:0\n"
+    );
+    fs::write(results.join("memory_record.csv"), text).unwrap();
+    let reading = read_with_sources(&results);
+    assert_eq!(
+        reading.sources,
+        [
+            "events from ascend_pytorch_profiler_0.db",
+            "memory from memory_record.csv"
+        ]
+    );
+    let profile = reading.profile;
+    assert_eq!(
+        components(&profile),
+        [
+            "0 PTA 512..256 2048..1024",
+            "0 WORKSPACE 64..64 64..64",
+            "0 HCCL null..null 4096..4096",
+            "0 APP null..null 1048576..1048576",
+        ]
+    );
+    let changes: Vec<_> = profile
+        .memory()
+        .iter()
+        .map(|record| (record.time.0, record.bytes))
+        .collect();
+    assert_eq!(changes, [(10, 512), (20, -256)]);
+    fs::write(results.join("memory_record.csv"), MEMORY_HEAD).unwrap();
+    assert_eq!(read_with_sources(&results).sources.len(), 1);
+}
+
 #[test]
 fn a_folder_takes_each_thing_from_its_best_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -111,8 +247,8 @@ fn a_folder_takes_each_thing_from_its_best_file() {
     std::io::copy(&mut GzDecoder::new(packed), &mut json).unwrap();
     drop(json);
     // The second kernel of the trace.
-    let kernels = "Device_id,Model ID,Task ID,Stream ID,Name,Type,Start Time(us),Duration(us),Input Shapes,Input Data Types\n\
-        0,1,280,3,aclnnInplaceZero_ZerosLikeAiCore_ZerosLike,ZerosLike,1704161511422917.264\t,1.27,\"\"\"6,1\"\"\",FLOAT\n";
+    let kernels = "Device_id,Model ID,Task ID,Stream ID,Name,Type,Start Time(us),Duration(us),Block Num,Input Shapes,Input Data Types,aiv_vec_ratio,aiv_time(us)\n\
+        0,1,280,3,aclnnInplaceZero_ZerosLikeAiCore_ZerosLike,ZerosLike,1704161511422917.264\t,1.27,48,\"\"\"6,1\"\"\",FLOAT,0.25,1.1\n";
     fs::write(results.join("kernel_details.csv"), kernels).unwrap();
     let steps = "Device_id,Step,Computing,Free\n0,1,1788.2505,9481.667\n";
     fs::write(results.join("step_trace_time.csv"), steps).unwrap();
@@ -127,10 +263,20 @@ fn a_folder_takes_each_thing_from_its_best_file() {
     );
     let profile = reading.profile;
     assert_eq!(of_category(&profile, Category::Kernel).0, 276);
-    let with_shapes = profile.events().iter();
-    let with_shapes = with_shapes.filter(|event| event.category == Category::Kernel);
-    let with_shapes = with_shapes.filter(|event| profile.inputs().inputs(event.inputs).count() > 0);
-    assert_eq!(with_shapes.count(), 1);
+    let with_shapes = profile.events().iter().enumerate();
+    let with_shapes = with_shapes.filter(|(_, event)| event.category == Category::Kernel);
+    let with_shapes =
+        with_shapes.filter(|(_, event)| profile.inputs().inputs(event.inputs).count() > 0);
+    let with_shapes: Vec<usize> = with_shapes.map(|(index, _)| index).collect();
+    let [kernel] = with_shapes.as_slice() else {
+        panic!("one kernel: {with_shapes:?}");
+    };
+    let passthrough = profile.passthrough();
+    let arguments = passthrough.of(PassthroughKind::Arguments, *kernel).unwrap();
+    let arguments = passthrough.texts.text(arguments);
+    assert!(arguments.contains("\"Task Type\""), "{arguments}");
+    let details = r#""Type":"ZerosLike","Block Num":48,"aiv_vec_ratio":0.25"#;
+    assert!(arguments.ends_with(details), "{arguments}");
     let told = profile.metadata().get("step_trace_time").unwrap();
     assert!(told.contains("\"Free\":9481.667"), "{told}");
 

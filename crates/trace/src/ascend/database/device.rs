@@ -118,6 +118,15 @@ impl DatabaseReading<'_> {
 
     fn read_collectives(&mut self) -> Result<()> {
         let database = self.database;
+        let mut kinds: FxHashMap<i64, String> = FxHashMap::default();
+        database.each_row("ENUM_HCCL_DATA_TYPE", &["id", "name"], |row| {
+            let strings = &mut self.assembly.part.strings;
+            let name = self.names.string(row, 1, strings)?;
+            if let Some(id) = integer(row, 0)? {
+                kinds.insert(id, strings.text(name).to_owned());
+            }
+            Ok(())
+        })?;
         database.each_row("COMMUNICATION_OP", &COLLECTIVE_COLUMNS, |row| {
             let strings = &mut self.assembly.part.strings;
             let full = self.names.string(row, 4, strings)?;
@@ -141,8 +150,10 @@ impl DatabaseReading<'_> {
             let strings = &self.assembly.part.strings;
             let text = |string| serde_json::Value::from(strings.text(string));
             let count = integer(row, 7)?.unwrap_or(-1);
+            let kind = integer(row, 8)?.and_then(|kind| kinds.get(&kind));
+            let kind = serde_json::Value::from(kind.map_or("", String::as_str));
             let entries = format!(
-                "\"name\":{},\"group\":{},\"algorithm\":{},\"count\":{count}",
+                "\"name\":{},\"group\":{},\"algorithm\":{},\"count\":{count},\"data_type\":{kind}",
                 text(full),
                 text(group),
                 text(algorithm)

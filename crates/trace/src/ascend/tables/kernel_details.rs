@@ -102,7 +102,7 @@ pub(in crate::ascend) fn each_kernel(
 }
 
 /// Returns columns as entries of a JSON object.
-fn entries(others: &[(&str, &str)]) -> String {
+pub(in crate::ascend) fn entries(others: &[(&str, &str)]) -> String {
     let entry = |&(key, value): &(&str, &str)| {
         let key = serde_json::Value::from(key);
         // Leading zeros and the like are texts.
