@@ -62,8 +62,10 @@ fn check(facts: &Facts<'_>) -> Outcome {
             .or_default() += 1;
     }
     let most = (launches.into_iter()).max_by_key(|&(name, count)| (count, name));
+    let small = facts.kernels.iter().copied();
+    let small = small.filter(|&id| facts.duration(id) < SMALL);
     Outcome::Found(Evidence {
-        events: facts.kernels.clone(),
+        events: small.collect(),
         mending,
         blame: blamed.map(Blame::Frame),
         name: most.map(|(name, _)| facts.profile.strings().text(name).to_owned()),
