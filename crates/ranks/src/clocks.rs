@@ -342,6 +342,7 @@ mod tests {
 
     #[test]
     fn the_true_offset_is_within_the_error() {
+        const JOBS: u32 = 3_000;
         let mut state = 7_u64;
         let mut next = || {
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -349,7 +350,6 @@ mod tests {
             let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
             ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
         };
-        const JOBS: u32 = 3_000;
         for count in [3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 20, 50, 200] {
             for (name, noise) in noises() {
                 let mut wrong = 0;

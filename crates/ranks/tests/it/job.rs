@@ -134,7 +134,7 @@ impl Job {
     }
 
     fn noise(&self, rank: u64, half: u64) -> u64 {
-        let place = (rank << 32 | half) + 1;
+        let place = ((rank << 32) | half) + 1;
         let mixed = (place ^ self.seed.rotate_left(48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33

@@ -139,6 +139,34 @@ fn a_slow_step_has_its_rank_and_its_cause() {
 }
 
 #[test]
+fn ranks_that_hold_up_a_step_alike_are_blamed_together() {
+    let blamed = |times: [(u64, u64); 2]| {
+        let mut job = Job::new(8, 12);
+        for (rank, time) in times {
+            job = job.with(rank, Some(7), Work::Data, time);
+        }
+        let mut summaries = job.summaries();
+        let answer = answer(summaries.clone());
+        // The order of the parts does not matter.
+        summaries.reverse();
+        assert_eq!(crate::job::answer(summaries).slow_steps, answer.slow_steps);
+        let [step] = &answer.slow_steps[..] else {
+            panic!("{:?}", answer.slow_steps);
+        };
+        assert_eq!((step.number, step.cause), (7, Some(Cause::Data)));
+        step.blame.clone()
+    };
+    let ranks = |blame: Blame| match blame {
+        Blame::Rank(rank) => vec![rank.rank],
+        Blame::Ranks(ranks) => ranks.iter().map(|rank| rank.rank).collect(),
+        Blame::AllRanks | Blame::Nobody => Vec::new(),
+    };
+    assert_eq!(ranks(blamed([(5, 9_000), (2, 9_000)])), [Some(2), Some(5)]);
+    assert_eq!(ranks(blamed([(5, 8_800), (2, 9_000)])), [Some(2), Some(5)]);
+    assert_eq!(ranks(blamed([(5, 7_000), (2, 9_000)])), [Some(2)]);
+}
+
+#[test]
 fn many_ranks_have_the_same_answers() {
     let mut job = Job::new(512, 6).with(300, None, Work::Data, 2_500);
     for rank in 88..96 {
