@@ -107,6 +107,7 @@ __all__ = [
     "is_hidden_event",
     "is_observing_torch",
     "is_profiling",
+    "is_rank_path",
     "is_recording",
     "is_shown_frame",
     "last_part",
@@ -114,6 +115,7 @@ __all__ = [
     "leaky_relu",
     "linear",
     "linspace",
+    "list_rank_files",
     "load_bytes",
     "load_profile",
     "logsigmoid",
@@ -442,6 +444,8 @@ def load_profile(
 def load_bytes(
     bytes: bytes, name: str, max_bytes: int | None = None
 ) -> tuple[Profile, list[tuple[str, int, str]]]: ...
+def list_rank_files(folder: str | PathLike[str]) -> list[Path]: ...
+def is_rank_path(path: str | PathLike[str]) -> bool: ...
 def summarize_rank(path: str | PathLike[str]) -> bytes: ...
 def summarize_rank_bytes(trace: bytes, name: str) -> bytes: ...
 def merge_ranks(parts: list[bytes]) -> bytes: ...

@@ -45,6 +45,8 @@ def run(arguments: Sequence[str]) -> int:
     for option in _OF_TRACES:
         if getattr(options, option[2:]) is not None:
             parser.error(f"{option} reads the traces on this machine: leave out --on")
+    if "-" in options.paths:
+        parser.error("stdin is read on this machine: leave out --on")
     try:
         job = ranks.open(options.paths)
         with warnings.catch_warnings():

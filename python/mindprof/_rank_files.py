@@ -10,21 +10,12 @@ from typing import Any
 
 from mindprof import _core
 
-_ENDINGS = (".json", ".db", ".ranks", ".part")
-_COMPRESSIONS = (".gz", ".zst", ".zstd")
-
 
 def found_files(source: str) -> list[str]:
     if "://" in source:
         found = _found_remotely(source)
     elif os.path.isdir(source):
-        walked = (
-            os.path.join(folder, name)
-            for folder, _, names in os.walk(source)
-            for name in names
-            if not name.startswith(".")
-        )
-        found = sorted(path for path in walked if _is_named_like_a_trace(path))
+        found = [os.fspath(path) for path in _core.list_rank_files(source)]
     elif os.path.exists(source):
         found = [source]
     else:
@@ -39,9 +30,17 @@ def found_files(source: str) -> list[str]:
 def _found_remotely(source: str) -> list[str]:
     files, path = file_system(source)
     if files.isdir(path):
-        found = [name for name in files.find(path) if _is_named_like_a_trace(name)]
+        # Folders above the source may be hidden.
+        inner = ((name, name[len(path) :].strip("/")) for name in files.find(path))
+        found = [name for name, part in inner if _core.is_rank_path(part)]
     elif "*" in path:
-        found = files.glob(path)
+        # As in a shell, a star at the beginning of a name matches no hidden file.
+        hidden = os.path.basename(path).startswith(".")
+        found = [
+            name
+            for name in files.glob(path)
+            if hidden or not os.path.basename(name).startswith(".")
+        ]
     else:
         found = [path]
     return sorted(files.unstrip_protocol(name) for name in found)
@@ -54,13 +53,6 @@ def file_system(url: str) -> tuple[Any, str]:
         raise ImportError(f"{url}: install fsspec to read from URLs") from error
     files, path = url_to_fs(url)
     return files, path
-
-
-def _is_named_like_a_trace(path: str) -> bool:
-    name = os.path.basename(path).lower()
-    for ending in _COMPRESSIONS:
-        name = name.removesuffix(ending)
-    return name.endswith(_ENDINGS)
 
 
 def summarized_bytes(source: str) -> bytes:

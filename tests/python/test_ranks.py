@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -87,6 +88,28 @@ def test_unusable_files_are_named_and_the_rest_is_answered(folder: Path) -> None
         "trace3.json",
     ]
     assert summary.roster()["missing"] == "1-3"
+
+
+def test_hidden_and_compressed_files(folder: Path) -> None:
+    whole = ranks.open(folder).summarize()
+    hidden = folder / ".checkpoints"
+    hidden.mkdir()
+    for path in (hidden / "trace1.json", folder / ".trace2.json", folder / "notes.txt"):
+        path.write_text("no trace")
+    os.mkfifo(folder / "pipe.json")
+    node = folder / "node1"
+    node.mkdir()
+    (folder / "trace4.json").rename(node / "trace4.json")
+    data = ranks.summarize(folder / "trace5.json").to_bytes()
+    (folder / "trace5.json").unlink()
+    (folder / "5.ranks.gz").write_bytes(gzip.compress(data))
+    job = ranks.open(folder)
+    assert len(job.paths) == RANKS
+    assert job.summarize() == whole
+    # A folder that is named is searched, hidden or not.
+    assert len(ranks.open(hidden)) == 1
+    assert ranks.summarize_bytes(gzip.compress(data), "5.ranks.gz").to_bytes() == data
+    assert ranks.RankSummary.from_bytes(data) == ranks.summarize(folder / "5.ranks.gz")
 
 
 def test_errors_are_clear(tmp_path: Path) -> None:
@@ -175,6 +198,10 @@ def test_the_command_reads_on_processes(
         main(["ranks", str(folder), "--on", "processes", "--trace", "all.pftrace"])
     assert ended.value.code == 2
     assert "--trace reads the traces on this machine" in capfd.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["ranks", "-", "--on", "processes"])
+    assert ended.value.code == 2
+    assert "stdin is read on this machine" in capfd.readouterr().err
 
 
 def test_a_profiler_sums_up_its_rank_without_a_file(

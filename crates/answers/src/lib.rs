@@ -62,6 +62,7 @@ mod verdict;
 mod waits;
 mod what_if;
 mod work;
+mod work_classes;
 
 pub use advice::{Advice, Confidence, Finding, Overhead, RULES, Rule, Unknown};
 pub use called::Called;
@@ -111,3 +112,4 @@ pub use what_if::{
     Changes, LARGEST_FACTOR, Matched, MatchedName, NotChanged, Prediction, ReplayedTimes,
 };
 pub use work::{ImportTime, LeftOut, LeftOutTotals, Work, WorkRows, WorkTotals, is_python_alone};
+pub use work_classes::WorkClasses;

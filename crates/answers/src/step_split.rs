@@ -11,6 +11,7 @@ use mindprof_model::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use crate::steps::Step;
+use crate::work_classes::WorkClasses;
 
 /// A class of the time of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -235,6 +236,7 @@ impl Ranges {
     fn collect(analysis: &Analysis, loop_thread: ThreadId) -> Self {
         let profile = analysis.profile();
         let names: Vec<NameKind> = profile.strings().iter().map(NameKind::of).collect();
+        let works = WorkClasses::build(profile);
         let is_counted = counted_threads(profile, loop_thread);
         // Waits are idle time, and come before the Python code around them.
         let order = [&StepClass::ALL[..7], &[StepClass::Idle, StepClass::Python]].concat();
@@ -247,7 +249,12 @@ impl Ranges {
             let is_loop = event.thread == loop_thread;
             let is_device = analysis.device(id) != DeviceKind::Cpu;
             let kind = names[event.name.index()];
-            if let Some(class) = class(event, kind, is_device, is_loop) {
+            let class = if event.category == Category::Kernel {
+                Some(works.of(id, event))
+            } else {
+                class(event, kind, is_device, is_loop)
+            };
+            if let Some(class) = class {
                 let ranges = by_class.iter_mut().find(|(of, _)| *of == class);
                 let (_, ranges) = ranges.expect("the order has every class");
                 push(ranges, event.start, event.end());
@@ -280,10 +287,10 @@ fn counted_threads(profile: &Profile, loop_thread: ThreadId) -> Vec<bool> {
         .collect()
 }
 
+/// Returns the class of an event of the CPU.
 fn class(event: &Event, kind: NameKind, is_device: bool, is_loop: bool) -> Option<StepClass> {
     let is_backward = event.scope == ScopeKind::Backward;
     match event.category {
-        Category::Kernel => Some(kind.device_class()),
         _ if is_device => None,
         Category::Runtime => Some(StepClass::Runtime),
         Category::Operator | Category::Annotation if kind == NameKind::Communication => {
@@ -299,6 +306,7 @@ fn class(event: &Event, kind: NameKind, is_device: bool, is_loop: bool) -> Optio
         Category::Operator
         | Category::Annotation
         | Category::PythonFunction
+        | Category::Kernel
         | Category::DeviceAnnotation
         | Category::Other => None,
     }

@@ -25,6 +25,11 @@ use crate::units;
 /// The path that means stdin.
 const STDIN: &str = "-";
 
+/// Returns whether a path means stdin.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path == Path::new(STDIN)
+}
+
 /// The limit on decompressed input. All commands that read a trace share it.
 #[derive(Clone, Copy, Debug, clap::Args)]
 pub(crate) struct ReadLimits {
@@ -75,7 +80,7 @@ pub(crate) fn analyzed(reading: Reading) -> Analysis {
 /// Reads a trace without unknown data, or a memory snapshot, and prints warnings.
 pub(crate) fn read_memory(path: &Path, limits: ReadLimits) -> Result<MemoryInput> {
     let input = with_options(path, limits, UnknownArgs::Count, |options| {
-        if path == Path::new(STDIN) {
+        if is_stdin(path) {
             let read = read_memory_from(io::stdin().lock(), options);
             return read.map_err(|error| error.at(Path::new("stdin")));
         }
@@ -133,7 +138,7 @@ fn warn(path: &Path, reading: &Reading) {
 
 fn read_with(path: &Path, limits: ReadLimits, unknown: UnknownArgs) -> Result<Reading> {
     with_options(path, limits, unknown, |options| {
-        if path == Path::new(STDIN) {
+        if is_stdin(path) {
             let read = read_trace_from(io::stdin().lock(), options);
             return read.map_err(|error| error.at(Path::new("stdin")));
         }

@@ -48,7 +48,10 @@ pub use memory_timeline::{
 pub use parquet::write_parquet_file;
 pub use paths::{FoldedLines, paths_json, write_callers, write_folded_paths, write_paths};
 pub use place::Place;
-pub use rank_files::{RankFiles, read_ranks, summarize_bytes, summarize_file, summarize_files};
+pub use rank_files::{
+    RankFiles, is_rank_file, read_ranks, read_ranks_from, summarize_bytes, summarize_file,
+    summarize_files, summarize_stream,
+};
 pub use rank_parquet::write_ranks_parquet;
 pub use rank_trace::{RankTrace, merge_rank_traces};
 pub use row::{Row, RowOptions, average_rows, event_rows, self_totals};

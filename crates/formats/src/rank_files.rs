@@ -4,6 +4,7 @@
 //! bounded by the largest files and not by their number.
 
 use std::fs;
+use std::io::Read;
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
@@ -12,16 +13,13 @@ use std::thread::{Builder, available_parallelism, scope};
 
 use mindprof_analyze::Analysis;
 use mindprof_ranks::{RankSummary, Ranks, Source};
-use mindprof_trace::{FileError, ReadOptions, Reading, read_trace_file_with, read_trace_with};
+use mindprof_trace::{FileError, Input, ReadOptions, Reading, read_trace_file_with};
 
 use crate::error::{Error, Result};
 
 /// The ends of the names of traces and summaries, without that of a compression.
 const ENDINGS: [&str; 4] = [".json", ".db", ".ranks", ".part"];
 const COMPRESSIONS: [&str; 3] = [".gz", ".zst", ".zstd"];
-
-/// The first bytes of a summary.
-const SUMMARY: &[u8] = b"mindrank";
 
 /// The files of a folder by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +67,13 @@ fn is_file_or_gone(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |found| found.is_file())
 }
 
+/// Returns whether a path below a folder is one that [`RankFiles::list`] finds: it is named like a
+/// trace or a summary, and nothing of it is hidden. The file need not exist.
+pub fn is_rank_file(path: &Path) -> bool {
+    let mut parts = path.iter().map(|part| part.to_string_lossy());
+    !parts.any(|part| part.starts_with('.')) && is_named_like_a_trace(path)
+}
+
 fn is_named_like_a_trace(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default();
     let name = name.to_string_lossy().to_ascii_lowercase();
@@ -77,17 +82,32 @@ fn is_named_like_a_trace(path: &Path) -> bool {
     ENDINGS.iter().any(|end| plain.ends_with(end))
 }
 
-/// Sums up a trace, or reads a summary that was written earlier.
+/// Sums up a trace, or reads a summary that was written earlier. Either may be compressed.
 ///
 /// # Errors
 /// If the file cannot be read, is neither, or is a trace without events. The error names the file.
 pub fn summarize_file(path: &Path) -> Result<Ranks> {
-    if begins_like_a_summary(path) {
-        return read_ranks(path);
+    if path.is_dir() {
+        return summarize_trace_file(path);
     }
-    let reading = read_trace_file_with(path, &ReadOptions::default())?;
-    let name = path.file_name().unwrap_or(path.as_os_str());
-    summarize(reading, &name.to_string_lossy()).map_err(|error| error.at(path))
+    let mut input = opened(path)?;
+    if begins_like_a_summary(&mut input).at(path)? {
+        return summaries_of(input, path);
+    }
+    // Readers of databases open the file once more, which pipes do not allow.
+    if path.is_file() {
+        return summarize_trace_file(path);
+    }
+    let reading = input.into_trace().at(path)?;
+    summarize(reading, &name_of(path)).map_err(|error| error.at(path))
+}
+
+/// Sums up a trace, or reads a summary, from a stream such as stdin. Errors call it `name`.
+///
+/// # Errors
+/// If the stream cannot be read, is neither, or is a trace without events. The error has the name.
+pub fn summarize_stream(stream: impl Read, name: &str) -> Result<Ranks> {
+    summarize_sized(stream, 0, name)
 }
 
 /// Sums up a trace, or reads a summary, from bytes. `name` is the name of the file that they are of.
@@ -95,30 +115,87 @@ pub fn summarize_file(path: &Path) -> Result<Ranks> {
 /// # Errors
 /// If the bytes are neither, or a trace without events. The error names the file.
 pub fn summarize_bytes(bytes: &[u8], name: &str) -> Result<Ranks> {
-    let summarized = || {
-        if bytes.starts_with(SUMMARY) {
-            return Ok(Ranks::from_bytes(bytes)?);
-        }
-        let file = name.rsplit('/').next().unwrap_or(name);
-        summarize(read_trace_with(bytes, &ReadOptions::default())?, file)
-    };
-    summarized().map_err(|error: Error| error.at(Path::new(name)))
+    summarize_sized(bytes, bytes.len() as u64, name)
 }
 
-/// Reads summaries that were written to a file.
+fn summarize_sized(stream: impl Read, total: u64, name: &str) -> Result<Ranks> {
+    let path = Path::new(name);
+    let mut input = Input::open(stream, total, &ReadOptions::default()).at(path)?;
+    if begins_like_a_summary(&mut input).at(path)? {
+        return summaries_of(input, path);
+    }
+    let file = name.rsplit('/').next().unwrap_or(name);
+    summarize(input.into_trace().at(path)?, file).map_err(|error| error.at(path))
+}
+
+/// Reads summaries that were written to a file, which may be compressed.
 ///
 /// # Errors
 /// If the file cannot be read or holds no summaries. The error names the file.
 pub fn read_ranks(path: &Path) -> Result<Ranks> {
-    let read = || Ok(Ranks::from_bytes(&fs::read(path)?)?);
-    read().map_err(|error: Error| error.at(path))
+    let file = fs::File::open(path).map_err(|error| Error::from(error).at(path))?;
+    read_ranks_from(file, path)
 }
 
-pub(crate) fn begins_like_a_summary(path: &Path) -> bool {
-    use std::io::Read;
-    let mut head = [0; SUMMARY.len()];
-    let read = fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
-    read.is_ok() && head == SUMMARY
+/// Reads summaries from a stream such as stdin. Errors call it `name`.
+///
+/// # Errors
+/// If the stream cannot be read or holds no summaries. The error has the name.
+pub fn read_ranks_from(stream: impl Read, name: &Path) -> Result<Ranks> {
+    let foreign = || Error::from(mindprof_ranks::Error::Foreign).at(name);
+    let mut input = match Input::open(stream, 0, &ReadOptions::default()) {
+        Err(mindprof_trace::Error::Empty) => return Err(foreign()),
+        input => input.at(name)?,
+    };
+    // A large trace is not read to its end.
+    if !begins_like_a_summary(&mut input).at(name)? {
+        return Err(foreign());
+    }
+    summaries_of(input, name)
+}
+
+/// Returns whether a file is a summary and no trace. Files that cannot be read are not.
+pub(crate) fn is_summary(path: &Path) -> bool {
+    opened(path).is_ok_and(|mut input| begins_like_a_summary(&mut input).unwrap_or(false))
+}
+
+fn begins_like_a_summary(input: &mut Input<'_>) -> mindprof_trace::Result<bool> {
+    input.begins_with(Ranks::MAGIC)
+}
+
+fn opened(path: &Path) -> Result<Input<'static>> {
+    let open = || {
+        let file = fs::File::open(path)?;
+        let total = file.metadata()?.len();
+        Input::open(file, total, &ReadOptions::default())
+    };
+    open().at(path)
+}
+
+fn summaries_of(input: Input<'_>, name: &Path) -> Result<Ranks> {
+    let bytes = input.into_bytes().at(name)?;
+    Ranks::from_bytes(&bytes).map_err(|error| Error::from(error).at(name))
+}
+
+fn summarize_trace_file(path: &Path) -> Result<Ranks> {
+    let reading = read_trace_file_with(path, &ReadOptions::default())?;
+    summarize(reading, &name_of(path)).map_err(|error| error.at(path))
+}
+
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+/// Names the file in an error of reading it.
+trait At<T> {
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> At<T> for mindprof_trace::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|error| error.at(path).into())
+    }
 }
 
 fn summarize(reading: Reading, file: &str) -> Result<Ranks> {
@@ -199,7 +276,11 @@ mod tests {
             fs::write(path, "{}").unwrap();
         }
         fs::write(folder.path().join("notes.txt"), "").unwrap();
-        fs::write(folder.path().join(".hidden.json"), "").unwrap();
+        let hidden = folder.path().join(".checkpoints");
+        fs::create_dir(&hidden).unwrap();
+        for path in [hidden.join("rank2.json"), folder.path().join(".rank3.json")] {
+            fs::write(path, "{}").unwrap();
+        }
         let files = RankFiles::list(folder.path()).unwrap();
         assert_eq!(
             files.found,
@@ -207,6 +288,54 @@ mod tests {
         );
         assert_eq!(files.others, [folder.path().join("notes.txt")]);
         assert!(RankFiles::list(&folder.path().join("nowhere")).is_err());
+        assert!(is_rank_file(Path::new("node1/rank1.json")));
+        for path in [".checkpoints/rank2.json", "node1/.rank3.json", "notes.txt"] {
+            assert!(!is_rank_file(Path::new(path)), "{path}");
+        }
+    }
+
+    fn gzipped(bytes: &[u8]) -> Vec<u8> {
+        use std::io::Write;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn compressed_summaries_are_read_like_plain_ones() {
+        let trace = b"{\"distributedInfo\": {\"rank\": 3}, \"traceEvents\": [{\"ph\": \"X\", \
+            \"cat\": \"cpu_op\", \"name\": \"mm\", \"pid\": 1, \"tid\": 1, \"ts\": 1, \"dur\": 2}]}";
+        let plain = summarize_bytes(trace, "rank3.json").unwrap();
+        let packed = gzipped(&plain.to_bytes());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("3.ranks.gz");
+        fs::write(&path, &packed).unwrap();
+        assert_eq!(summarize_file(&path).unwrap(), plain);
+        assert_eq!(read_ranks(&path).unwrap(), plain);
+        assert!(is_summary(&path));
+        assert_eq!(summarize_bytes(&packed, "3.ranks.gz").unwrap(), plain);
+        assert_eq!(summarize_stream(&packed[..], "stdin").unwrap(), plain);
+        assert_eq!(
+            read_ranks_from(&packed[..], Path::new("stdin")).unwrap(),
+            plain
+        );
+        fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+        for error in [summarize_file(&path), read_ranks(&path)].map(Result::unwrap_err) {
+            let text = error.to_string();
+            assert!(
+                text.ends_with("the gzip data is damaged or cut off"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_summaries_are_read_as_summaries() {
+        for bytes in [&b""[..], b"{\"traceEvents\": []}", b"mind"] {
+            let error = read_ranks_from(bytes, Path::new("stdin")).unwrap_err();
+            let text = error.to_string();
+            assert!(text.starts_with("stdin: not a summary of ranks"), "{text}");
+        }
     }
 
     #[cfg(unix)]

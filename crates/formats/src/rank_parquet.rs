@@ -13,6 +13,7 @@ use mindprof_trace::{FileError, ReadOptions, read_trace_file_with};
 
 use crate::error::{Error, Result};
 use crate::parquet::write_parquet_file;
+use crate::rank_files::is_summary;
 use crate::rank_trace::RankTrace;
 
 /// Writes the events of each rank to a file in a folder of its own, and returns the files. Only the
@@ -24,7 +25,7 @@ use crate::rank_trace::RankTrace;
 pub fn write_ranks_parquet(traces: &[RankTrace], folder: &Path) -> Result<Vec<PathBuf>> {
     let written = traces.iter().map(|trace| {
         let rank = trace.rank.ok_or_else(|| Error::NoRank.at(&trace.path))?;
-        if super::rank_files::begins_like_a_summary(&trace.path) {
+        if is_summary(&trace.path) {
             return Err(Error::NoEvents.at(&trace.path));
         }
         let reading = read_trace_file_with(&trace.path, &ReadOptions::default())?;

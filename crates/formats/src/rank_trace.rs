@@ -11,6 +11,7 @@ use mindprof_ranks::{Alignment, Ranks};
 use mindprof_trace::{FileError, ReadOptions, read_trace_file_with};
 
 use crate::error::{Error, Result};
+use crate::rank_files::is_summary;
 
 /// The trace of one rank, and its place among the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ impl RankTrace {
 
     /// Reads the events of the rank with the job's clock.
     fn read(&self) -> Result<Part> {
-        if super::rank_files::begins_like_a_summary(&self.path) {
+        if is_summary(&self.path) {
             return Err(Error::NoEvents.at(&self.path));
         }
         let reading = read_trace_file_with(&self.path, &ReadOptions::default())?;

@@ -138,8 +138,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::ranks::{
-        ask_ranks, count_ranks, merge_ranks, summarize_rank, summarize_rank_bytes, tell_ranks,
-        write_ranks_html, write_ranks_parquet, write_ranks_trace,
+        ask_ranks, count_ranks, is_rank_path, list_rank_files, merge_ranks, summarize_rank,
+        summarize_rank_bytes, tell_ranks, write_ranks_html, write_ranks_parquet, write_ranks_trace,
     };
     #[pymodule_export]
     use crate::raw_results::{check_torch_results, raw_events};

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use mindprof_formats::{RankTrace, merge_rank_traces, summarize_bytes, summarize_file};
+use mindprof_formats::{
+    RankFiles, RankTrace, is_rank_file, merge_rank_traces, summarize_bytes, summarize_file,
+};
 use mindprof_ranks::{JobAnswer, Ranks, StepGrid};
 use mindprof_report::{RanksLayout, ranks_text, write_ranks_page_file};
 use mindprof_trace::{TraceOptions, write_named_trace_file};
@@ -12,6 +14,18 @@ use pyo3::types::PyBytes;
 
 use crate::enter::Enter;
 use crate::error::Error;
+
+/// Returns the traces and summaries in a folder and in the folders in it.
+#[pyfunction]
+pub(crate) fn list_rank_files(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
+    py.enter_alone(|| Ok::<_, Error>(RankFiles::list(&folder)?.found))
+}
+
+/// Returns whether a path below a folder is named like a trace or a summary, and is not hidden.
+#[pyfunction]
+pub(crate) fn is_rank_path(path: PathBuf) -> bool {
+    is_rank_file(&path)
+}
 
 /// Sums up a trace, and returns the bytes of the summary.
 #[pyfunction]

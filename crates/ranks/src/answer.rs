@@ -1,5 +1,6 @@
 //! Everything that is told about a job.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use mindprof_answers::{Confidence, micros};
@@ -81,10 +82,10 @@ pub struct JobStep {
     /// The median time over all ranks that is not communication.
     #[serde(rename = "own_us", serialize_with = "micros")]
     pub own: Nanos,
-    /// The largest such time, and its rank.
+    /// The largest such time.
     #[serde(rename = "own_max_us", serialize_with = "micros")]
     pub own_max: Nanos,
-    /// The rank with the largest such time.
+    /// The rank with the largest such time, the first of equal ones.
     pub busiest: RankLabel,
 }
 
@@ -98,7 +99,7 @@ pub struct JobClocks {
     /// The ranks whose collectives do not end together with those of the others: their trace is of
     /// another run, or the collectives were matched wrongly.
     pub doubtful: Vec<RankLabel>,
-    /// The largest error of an offset: half of the collectives agree within this time.
+    /// The largest error of an offset.
     #[serde(rename = "error_us", serialize_with = "micros")]
     pub error: Nanos,
 }
@@ -111,7 +112,7 @@ pub struct RankClock {
     pub rank: RankLabel,
     /// The time to add to its clock, in nanoseconds.
     pub offset_ns: i64,
-    /// Half of the collectives agree with the offset within this time.
+    /// The true offset is within this time of the offset, in 999 of 1,000 cases.
     #[serde(rename = "error_us", serialize_with = "micros")]
     pub error: Nanos,
     /// The number of collectives that the offset rests on. Zero for the first rank.
@@ -199,7 +200,7 @@ impl JobSteps {
     fn of(summaries: &[&RankSummary], times: &OwnTimes) -> Self {
         let each = times.steps.iter().filter_map(|step| {
             let own = step.ranks.iter().map(|(rank, _, own)| (sum_of(own), *rank));
-            let (own_max, busiest) = own.max()?;
+            let (own_max, busiest) = own.max_by_key(|&(own, rank)| (own, Reverse(rank)))?;
             Some(JobStep {
                 number: step.number,
                 duration: step.duration,
@@ -262,7 +263,7 @@ fn advice(summaries: &[&RankSummary]) -> Vec<RankAdvice> {
         let mut shares: Vec<u32> = found.iter().map(|(ppm, ..)| *ppm).collect();
         let (highest, rank, _) = found
             .iter()
-            .max_by_key(|(ppm, rank, _)| (*ppm, std::cmp::Reverse(*rank)))?;
+            .max_by_key(|(ppm, rank, _)| (*ppm, Reverse(*rank)))?;
         Some(RankAdvice {
             rule: rule.into(),
             ranks: found.len(),

@@ -6,6 +6,8 @@
 //! rank 2                    |--transfer--|      came last
 //! ```
 
+use std::cmp::Reverse;
+
 use mindprof_model::Nanos;
 
 use crate::clocks::Clocks;
@@ -29,7 +31,7 @@ pub(crate) struct Arrival {
     /// The positions of the ranks that took part and have a clock, and how much later than the median
     /// rank each of them came.
     pub(crate) ranks: Vec<(usize, Nanos)>,
-    /// The position of the rank that came last.
+    /// The position of the rank that came last, the first of equal ones.
     pub(crate) last: usize,
     /// The positions of the ranks that came as late, as far as the clocks can tell, with the last.
     pub(crate) late: Vec<usize>,
@@ -89,8 +91,9 @@ fn arrival(
     if members.len() < 2 {
         return None;
     }
-    let &(last_start, last_end, last, _) =
-        members.iter().max_by_key(|member| (member.0, member.2))?;
+    let &(last_start, last_end, last, _) = members
+        .iter()
+        .max_by_key(|member| (member.0, Reverse(member.2)))?;
     let first_start = members.iter().map(|member| member.0).min()?;
     let (first_end, final_end) = members.iter().fold((last_end, last_end), |ends, member| {
         (ends.0.min(member.1), ends.1.max(member.1))

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 
-const MAGIC: &[u8] = b"mindrank";
+pub(crate) const MAGIC: &[u8] = b"mindrank";
 const VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 8;
 

@@ -1,6 +1,6 @@
 //! The table of collectives of a rank: what it exchanged with other ranks, and when.
 //!
-//! They are the communication kernels of devices or, if there are none, the ranges in which the CPU
+//! They are the communication kernels of devices, by their names or by their arguments, or, if there are none, the ranges in which the CPU
 //! communicates (gloo).
 
 mod arguments;
@@ -9,7 +9,7 @@ mod exposure;
 use std::sync::Arc;
 
 use mindprof_analyze::Analysis;
-use mindprof_answers::{StepClass, Steps};
+use mindprof_answers::{StepClass, Steps, WorkClasses};
 use mindprof_model::{
     Category, DeviceKind, EventId, Input, InputsId, Nanos, PassthroughKind, Profile,
 };
@@ -176,10 +176,10 @@ pub(crate) struct Collectives {
 
 impl Collectives {
     /// Collects the collectives of a profile in time nearly linear in the number of events.
-    pub(crate) fn build(analysis: &Analysis, identity: &Identity) -> Self {
+    pub(crate) fn build(analysis: &Analysis, identity: &Identity, works: &WorkClasses) -> Self {
         let profile = analysis.profile();
-        let events = found(analysis);
-        let exposure = Exposure::build(analysis);
+        let events = found(analysis, works);
+        let exposure = Exposure::build(analysis, works);
         let steps = Steps::build(profile);
         let mut arguments = profile.passthrough().walk(PassthroughKind::Arguments);
         let mut made: Vec<(Option<Group>, Collective)> = Vec::with_capacity(events.len());
@@ -233,16 +233,12 @@ impl Collectives {
 }
 
 /// Returns the events that are collectives: kernels if there are any, otherwise ranges of the CPU.
-fn found(analysis: &Analysis) -> Vec<EventId> {
+fn found(analysis: &Analysis, works: &WorkClasses) -> Vec<EventId> {
     let profile = analysis.profile();
-    let names = profile.strings().iter();
-    let is_communication: Vec<bool> = names
-        .map(|name| StepClass::of_device_work(name) == StepClass::Communication)
-        .collect();
     let (mut kernels, mut ranges) = (Vec::new(), Vec::new());
     for (index, event) in profile.events().iter().enumerate() {
         let id = EventId::from_index(index);
-        if !is_communication[event.name.index()] || !analysis.is_shown(id) {
+        if works.of(id, event) != StepClass::Communication || !analysis.is_shown(id) {
             continue;
         }
         match event.category {

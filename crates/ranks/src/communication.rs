@@ -222,7 +222,7 @@ fn worst(
 fn step_skew(summaries: &[&RankSummary], step: u64, list: &[&Arrival]) -> Option<StepSkew> {
     let most = list
         .iter()
-        .max_by_key(|arrival| (arrival.skew, arrival.last))?;
+        .max_by_key(|arrival| (arrival.skew, std::cmp::Reverse(arrival.last)))?;
     let skews = Histogram::of(list.iter().map(|arrival| arrival.skew).collect());
     Some(StepSkew {
         step,

@@ -1,6 +1,6 @@
 //! The ranks of a job, merged from their summaries.
 
-use crate::codec::{encode_fields, from_bytes, to_bytes};
+use crate::codec::{MAGIC, encode_fields, from_bytes, to_bytes};
 use crate::error::Result;
 use crate::summary::RankSummary;
 
@@ -16,6 +16,9 @@ pub struct Ranks {
 encode_fields!(Ranks { summaries });
 
 impl Ranks {
+    /// The first bytes of written ranks, by which they are told apart from traces.
+    pub const MAGIC: &'static [u8] = MAGIC;
+
     /// Returns the ranks of all parts.
     pub fn merge(parts: impl IntoIterator<Item = Self>) -> Self {
         let parts = parts.into_iter();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mindprof_analyze::{Analysis, dims};
-use mindprof_answers::StepClass;
+use mindprof_answers::{StepClass, WorkClasses};
 use mindprof_model::{
     Category, DeviceKind, Event, EventId, Flags, InputsId, Nanos, StringId, ThreadId,
 };
@@ -48,7 +48,7 @@ impl RowKind {
 
     /// Returns the kind of an event, or `None` if a summary has no row for it: Python calls, whose
     /// names are many, ranges that are drawn on a stream again, and instants.
-    fn of(event: &Event, name: &str) -> Option<Self> {
+    fn of(id: EventId, event: &Event, works: &WorkClasses) -> Option<Self> {
         if event.flags.contains(Flags::INSTANT) {
             return None;
         }
@@ -56,7 +56,7 @@ impl RowKind {
             Category::Operator => Some(Self::Operator),
             Category::Annotation => Some(Self::Range),
             Category::Runtime => Some(Self::Runtime),
-            Category::Kernel => Some(match StepClass::of_device_work(name) {
+            Category::Kernel => Some(match works.of(id, event) {
                 StepClass::Communication => Self::Communication,
                 StepClass::Copy => Self::Copy,
                 StepClass::Memset => Self::Fill,
@@ -102,13 +102,13 @@ encode_fields!(Row {
 type RowKey = (StringId, RowKind, Option<ThreadId>);
 
 /// Builds the rows of a profile in time linear in the number of events, sorted by their keys.
-pub(crate) fn build(analysis: &Analysis) -> Vec<Row> {
+pub(crate) fn build(analysis: &Analysis, works: &WorkClasses) -> Vec<Row> {
     let profile = analysis.profile();
     let mut shapes = Shapes::default();
     let mut rows: FxHashMap<RowKey, (Vec<Nanos>, u64)> = FxHashMap::default();
     for (index, event) in profile.events().iter().enumerate() {
         let id = EventId::from_index(index);
-        let Some(kind) = RowKind::of(event, profile.name(event)) else {
+        let Some(kind) = RowKind::of(id, event, works) else {
             continue;
         };
         if !analysis.is_shown(id) {

@@ -20,12 +20,18 @@ const DEVIATIONS: u64 = 5;
 /// A rank is to blame if its own growth covers this share of the step's.
 const BLAMED_PERCENT: u64 = 50;
 
+/// Ranks that grew by this share of the largest growth are to blame together: mending one of them
+/// would leave the others to wait for.
+const ALIKE_PERCENT: u128 = 90;
+
 /// The culprit of a slow step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Blame {
     /// One rank, which the others waited for.
     Rank(RankLabel),
+    /// Several ranks that grew by about as much, in the order of the ranks.
+    Ranks(Vec<RankLabel>),
     /// Most ranks, alike.
     AllRanks,
     /// Nobody that the recordings show. The time went into communication.
@@ -108,18 +114,31 @@ fn blame(
         });
         return (Blame::AllRanks, named_cause(grown, middle.unsigned_abs()));
     }
-    let most = step
-        .ranks
-        .iter()
-        .max_by_key(|(rank, _, own)| growth(*rank, own));
-    match most {
-        Some((rank, _, own)) if covers(growth(*rank, own)) => {
-            let grown = differences(own, &usual.by_cause[*rank]);
-            let cause = named_cause(grown, growth(*rank, own).unsigned_abs());
-            (Blame::Rank(RankLabel::of(summaries[*rank])), cause)
+    let largest = step.ranks.iter().map(|(rank, _, own)| growth(*rank, own));
+    let largest = largest.max().filter(|&largest| covers(largest));
+    let Some(largest) = largest else {
+        return (Blame::Nobody, None);
+    };
+    let is_alike = |grown: i64| {
+        let grown = u128::from(grown.max(0).unsigned_abs());
+        grown * 100 >= u128::from(largest.unsigned_abs()) * ALIKE_PERCENT
+    };
+    let (mut labels, mut causes) = (Vec::new(), Vec::new());
+    for (rank, _, own) in &step.ranks {
+        let grown = growth(*rank, own);
+        if is_alike(grown) {
+            labels.push(RankLabel::of(summaries[*rank]));
+            let by_cause = differences(own, &usual.by_cause[*rank]);
+            causes.push(named_cause(by_cause, grown.unsigned_abs()));
         }
-        Some(_) | None => (Blame::Nobody, None),
     }
+    let first = causes.first().copied().flatten();
+    let cause = first.filter(|_| causes.iter().all(|&cause| cause == first));
+    let blame = match labels.len() {
+        1 => Blame::Rank(labels.remove(0)),
+        _ => Blame::Ranks(labels),
+    };
+    (blame, cause)
 }
 
 /// The median own time of each rank over all steps, in all and by cause.

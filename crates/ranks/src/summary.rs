@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mindprof_analyze::Analysis;
-use mindprof_answers::{Advice, Confidence, Device, OwnCode, StepClass, StepSplit, StepTimes};
+use mindprof_answers::{
+    Advice, Confidence, Device, OwnCode, StepClass, StepSplit, StepTimes, WorkClasses,
+};
 use mindprof_model::{Damage, LossCause, Nanos, Profile};
 use serde_json::Value;
 
@@ -236,7 +238,8 @@ impl RankSummary {
         let own = OwnCode::of(profile.metadata(), &[]);
         let identity = Identity::of(profile, source.file);
         let device = Device::build(analysis);
-        let Collectives { groups, list } = Collectives::build(analysis, &identity);
+        let works = WorkClasses::build(profile);
+        let Collectives { groups, list } = Collectives::build(analysis, &identity, &works);
         let advice = Advice::build(analysis, &own);
         Self {
             reference_unix_ns: profile.reference_unix_ns(),
@@ -247,7 +250,7 @@ impl RankSummary {
             collectives: list,
             device: DeviceTotals::build(analysis, &device),
             streams: StreamTotals::build(&device),
-            rows: rows::build(analysis),
+            rows: rows::build(analysis, &works),
             findings: findings(&advice),
             memory: memory(profile),
             faults: faults(profile, source),

@@ -58,8 +58,8 @@ pub use integers::integers_text;
 pub use perfetto::{write_perfetto, write_perfetto_file, write_perfetto_with};
 pub use phase_counts::PhaseCounts;
 pub use read::{
-    MemoryInput, read_memory_file, read_memory_from, read_snapshot, read_trace, read_trace_file,
-    read_trace_file_with, read_trace_from, read_trace_with,
+    Input, MemoryInput, read_memory_file, read_memory_from, read_snapshot, read_trace,
+    read_trace_file, read_trace_file_with, read_trace_from, read_trace_with,
 };
 pub use read_options::{Progress, ReadOptions, UNPACKED_BYTES, UNPACKED_TIMES, UnknownArgs};
 pub use reading::Reading;

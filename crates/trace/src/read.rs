@@ -90,6 +90,64 @@ pub fn read_trace_with(bytes: &[u8], options: &ReadOptions<'_>) -> Result<Readin
     read_from(bytes, bytes.len() as u64, options)
 }
 
+/// An open input that is a trace or, by its first bytes, something else.
+///
+/// The first bytes are those after decompression, and asking for them consumes nothing, so that a
+/// pipe can be told apart too.
+#[derive(Debug)]
+pub struct Input<'a> {
+    source: Source<'a>,
+    options: ReadOptions<'a>,
+}
+
+impl<'a> Input<'a> {
+    /// Opens an input that has `total` bytes, or zero if the size is unknown.
+    ///
+    /// # Errors
+    /// If the first bytes cannot be read, or there are none.
+    pub fn open(input: impl Read + 'a, total: u64, options: &ReadOptions<'a>) -> Result<Self> {
+        Ok(Self {
+            source: Source::open(input, total, options)?,
+            options: *options,
+        })
+    }
+
+    /// Returns whether the decompressed input begins with these bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn begins_with(&mut self, magic: &[u8]) -> Result<bool> {
+        self.source.fill(magic.len())?;
+        Ok(self.source.window().starts_with(magic))
+    }
+
+    /// Returns all bytes, decompressed.
+    ///
+    /// # Errors
+    /// If they cannot be read, are damaged, or exceed the limit.
+    pub fn into_bytes(mut self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.source.forget_lines();
+        loop {
+            let window = self.source.window();
+            let read = window.len();
+            bytes.extend_from_slice(window);
+            self.source.pass(read);
+            if !self.source.more()? {
+                return self.source.damage().map_or(Ok(bytes), Err);
+            }
+        }
+    }
+
+    /// Reads the input as a trace.
+    ///
+    /// # Errors
+    /// If it cannot be read or is not a trace.
+    pub fn into_trace(self) -> Result<Reading> {
+        read_source(self.source, &self.options)?.into_reading()
+    }
+}
+
 /// A file about memory: a trace with memory records, or a snapshot of an allocator.
 #[derive(Debug)]
 pub enum MemoryInput {

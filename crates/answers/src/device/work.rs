@@ -11,6 +11,7 @@ use super::arguments::{ArgumentsWalk, WorkArguments};
 use super::by_correlation::ByCorrelation;
 use crate::replay::{is_pageable_copy, waited_for_copy};
 use crate::step_split::StepClass;
+use crate::work_classes::WorkClasses;
 
 /// One kernel, copy or fill.
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +87,10 @@ impl DeviceWork {
 
 /// Devices in the making.
 struct Works {
-    /// The class of each name.
-    classes: Vec<StepClass>,
+    classes: WorkClasses,
     devices: Vec<DeviceWork>,
+    /// By device, its position.
+    places: FxHashMap<DeviceKey, usize>,
     /// By stream, the position of its device or [`NONE`].
     positions: Vec<usize>,
     /// The works with a correlation id, and the ids.
@@ -109,12 +111,9 @@ struct Launched {
 impl Works {
     fn new(profile: &Profile) -> Self {
         Self {
-            classes: profile
-                .strings()
-                .iter()
-                .map(StepClass::of_device_work)
-                .collect(),
+            classes: WorkClasses::build(profile),
             devices: Vec::new(),
+            places: FxHashMap::default(),
             positions: vec![NONE; profile.threads().len()],
             launched: Vec::new(),
             correlations: Vec::new(),
@@ -139,7 +138,7 @@ impl Works {
             id,
             start: event.start,
             end: event.end(),
-            class: self.classes[event.name.index()],
+            class: self.classes.of(id, event),
             stream: event.thread,
             arguments,
             launch: None,
@@ -154,8 +153,7 @@ impl Works {
             kind: thread.device,
             index: thread.process,
         };
-        let known = self.devices.iter().position(|device| device.key == key);
-        known.unwrap_or_else(|| {
+        *self.places.entry(key).or_insert_with(|| {
             self.devices.push(DeviceWork {
                 key,
                 rank: profile.rank(stream),

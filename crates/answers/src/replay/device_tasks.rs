@@ -1,5 +1,7 @@
 //! The tasks of device streams: a kernel, copy or fill is one task.
 
+use std::collections::BTreeSet;
+
 use mindprof_analyze::Analysis;
 use mindprof_model::{Category, DeviceKind, EventId, Flags, Nanos};
 
@@ -56,7 +58,7 @@ impl DeviceTasks {
         let is_device: Vec<bool> = (profile.threads().iter())
             .map(|thread| thread.device != DeviceKind::Cpu)
             .collect();
-        let mut latest: Vec<u32> = vec![NONE; profile.threads().len()];
+        let mut latest = LatestWork::new(profile.threads().len());
         let mut last_launch: Vec<Option<Nanos>> = vec![None; profile.threads().len()];
         let mut latencies: Vec<Nanos> = Vec::new();
         let mut device = Self::default();
@@ -69,7 +71,7 @@ impl DeviceTasks {
                 continue;
             }
             let number = device.tasks.len() as u32;
-            let before = latest[stream];
+            let before = latest.of_stream[stream];
             let before_end = if let Some(before) = device.tasks.get_mut(before as usize) {
                 before.after = number;
                 Some(before.end)
@@ -84,7 +86,7 @@ impl DeviceTasks {
             // stream, if work ended there just before.
             let is_free = before_end.is_none_or(|end| end.saturating_add(RELEASE) < event.start);
             let other = if is_free && device.streams.len() > 1 {
-                device.just_ended(&latest, stream, event.start)
+                latest.just_ended(stream, event.start)
             } else {
                 NONE
             };
@@ -102,7 +104,7 @@ impl DeviceTasks {
                 launch: launched.map_or(NONE, |(launch, _)| launch),
                 waits_for: other,
             };
-            latest[stream] = number;
+            latest.set(stream, number, before_end, task.end);
             // Work whose launch was not recorded belongs to the launch before it, or to the time
             // before the recording.
             let at = launched_at.or(last_launch[stream]);
@@ -116,21 +118,52 @@ impl DeviceTasks {
         }
         device
     }
+}
 
-    /// Returns the work of another stream that ended just before a time.
-    fn just_ended(&self, latest: &[u32], stream: usize, at: Nanos) -> u32 {
-        let others = self
-            .streams
-            .iter()
-            .filter(|&&(other, _)| other as usize != stream);
-        let ended = others
-            .map(|&(other, _)| latest[other as usize])
-            .filter(|&task| {
-                let end = self.tasks[task as usize].end;
-                end <= at.saturating_add(CLOCK_ERROR) && at.saturating_sub(end) < RELEASE
-            });
-        ended
-            .max_by_key(|&task| self.tasks[task as usize].end)
-            .unwrap_or(NONE)
+/// The latest work of each stream, by its end, so that the number of streams does not matter.
+struct LatestWork {
+    /// By stream, its latest work, or [`NONE`].
+    of_stream: Vec<u32>,
+    /// By stream, its position in the order in which streams begin, or [`NONE`].
+    positions: Vec<u32>,
+    /// The streams in that order.
+    streams: Vec<u32>,
+    /// The end of the latest work of each stream, and the position of the stream.
+    ends: BTreeSet<(Nanos, u32)>,
+}
+
+impl LatestWork {
+    fn new(threads: usize) -> Self {
+        Self {
+            of_stream: vec![NONE; threads],
+            positions: vec![NONE; threads],
+            streams: Vec::new(),
+            ends: BTreeSet::new(),
+        }
+    }
+
+    /// Sets the latest work of a stream. `before_end` is the end of the one before.
+    fn set(&mut self, stream: usize, work: u32, before_end: Option<Nanos>, end: Nanos) {
+        self.of_stream[stream] = work;
+        if let Some(before_end) = before_end {
+            self.ends.remove(&(before_end, self.positions[stream]));
+        } else {
+            self.positions[stream] = self.streams.len() as u32;
+            self.streams.push(stream as u32);
+        }
+        self.ends.insert((end, self.positions[stream]));
+    }
+
+    /// Returns the work of another stream that ended just before a time, or [`NONE`].
+    fn just_ended(&self, stream: usize, at: Nanos) -> u32 {
+        let latest = (at.saturating_add(CLOCK_ERROR), NONE);
+        let own = self.positions[stream];
+        let mut ended = self.ends.range(..=latest).rev();
+        let found = ended.find(|&&(_, position)| position != own);
+        found
+            .filter(|(end, _)| at.saturating_sub(*end) < RELEASE)
+            .map_or(NONE, |&(_, position)| {
+                self.of_stream[self.streams[position as usize] as usize]
+            })
     }
 }

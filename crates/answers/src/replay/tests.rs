@@ -286,7 +286,7 @@ fn a_profile_without_host_work_cannot_be_replayed() {
     assert!(Replay::build(&Analysis::build(profile)).is_none());
 }
 
-/// Any events on two threads and two streams, in any order, with any links.
+/// Any events on two threads and five streams, in any order, with any links.
 fn odd_profiles() -> impl Strategy<Value = Profile> {
     let categories = prop::sample::select(vec![
         Category::Operator,
@@ -311,7 +311,7 @@ fn odd_profiles() -> impl Strategy<Value = Profile> {
     let event = (
         categories,
         names,
-        0..4_u32,
+        0..7_u32,
         0..60_000_u64,
         0..40_000_u64,
         0..6_u32,
@@ -324,6 +324,9 @@ fn odd_profiles() -> impl Strategy<Value = Profile> {
             (8, DeviceKind::Cpu),
             (1, DeviceKind::Cuda),
             (2, DeviceKind::Cuda),
+            (3, DeviceKind::Cuda),
+            (4, DeviceKind::Cuda),
+            (5, DeviceKind::Cuda),
         ] {
             part.add_thread(Thread {
                 process: 7,

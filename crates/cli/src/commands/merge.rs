@@ -1,12 +1,14 @@
 //! `mindprof merge`: merges summaries of ranks, and prints what they tell together.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use mindprof_formats::{counted, read_ranks};
+use mindprof_formats::{counted, read_ranks, read_ranks_from};
 
 use super::ranks::{Shown, merged};
 use super::summarize::write_ranks;
 use crate::failure::{Outcome, advised};
+use crate::input::is_stdin;
 use crate::output::Output;
 
 const EXAMPLE: &str = "\
@@ -24,7 +26,8 @@ failure or usage error";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct MergeArgs {
-    /// Summaries that `mindprof summarize` or `mindprof merge` wrote.
+    /// Summaries that `mindprof summarize` or `mindprof merge` wrote, which may be compressed; `-`
+    /// reads stdin.
     #[arg(value_name = "PART", required = true)]
     parts: Vec<PathBuf>,
 
@@ -38,7 +41,12 @@ pub(crate) struct MergeArgs {
 
 /// Merges summaries.
 pub(crate) fn run(args: &MergeArgs) -> anyhow::Result<Outcome> {
-    let results = args.parts.iter().map(|path| read_ranks(path));
+    let results = args.parts.iter().map(|path| {
+        if is_stdin(path) {
+            return read_ranks_from(io::stdin().lock(), Path::new("stdin"));
+        }
+        read_ranks(path)
+    });
     let (ranks, failed) = merged(results.collect());
     if ranks.summaries().is_empty() {
         let message = format!(

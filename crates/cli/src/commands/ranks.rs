@@ -8,7 +8,9 @@ use mindprof_ranks::{JobAnswer, Ranks};
 use mindprof_report::{RanksLayout, ranks_text};
 
 use super::rank_outputs::RankOutputs;
+use super::summarize::summarize_input;
 use crate::failure::{Outcome, advised, misused};
+use crate::input::is_stdin;
 use crate::output::{print, print_line, tell};
 use crate::progress::{Busy, FilesProgress};
 use crate::terminal::terminal_width;
@@ -35,7 +37,7 @@ failure or usage error";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct RanksArgs {
-    /// Folders with the traces of all ranks, or the traces themselves.
+    /// Folders with the traces of all ranks, or the traces themselves; `-` reads one from stdin.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
@@ -104,10 +106,18 @@ pub(crate) fn run(args: &RanksArgs) -> anyhow::Result<Outcome> {
         return Err(misused(message, hint));
     }
     args.files.check()?;
+    if args.files.needs_traces() && args.paths.iter().any(|path| is_stdin(path)) {
+        let message = "--trace and --parquet read traces twice, which stdin does not allow";
+        return Err(misused(message, "write the trace to a file, and name it"));
+    }
     let paths = listed(&args.paths)?;
     let results = {
         let progress = FilesProgress::new(paths.len());
-        summarize_files(&paths, args.threads, &|done| progress.report(done))
+        let (files, streams): (Vec<PathBuf>, Vec<PathBuf>) =
+            paths.iter().cloned().partition(|path| !is_stdin(path));
+        let mut results = summarize_files(&files, args.threads, &|done| progress.report(done));
+        results.extend(streams.iter().map(|path| summarize_input(path)));
+        results
     };
     let read: Vec<Option<Ranks>> = if args.files.needs_traces() {
         let read = results.iter().map(|result| result.as_ref().ok().cloned());

@@ -1,11 +1,13 @@
 //! `mindprof summarize`: sums up the trace of one rank in a small file.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use mindprof_formats::{counted, summarize_file};
+use mindprof_formats::{Result, counted, summarize_file, summarize_stream};
+use mindprof_ranks::Ranks;
 
 use crate::failure::Outcome;
-use crate::input::refuse_input;
+use crate::input::{is_stdin, refuse_input};
 use crate::output::Output;
 use crate::progress::Busy;
 
@@ -23,7 +25,7 @@ Exit codes: 0 success, 1 failure, 2 usage error";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct SummarizeArgs {
-    /// Trace file of one rank.
+    /// Trace file of one rank; `-` reads stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
 
@@ -38,14 +40,22 @@ pub(crate) fn run(args: &SummarizeArgs) -> anyhow::Result<Outcome> {
     refuse_input(&args.trace, &out)?;
     let ranks = {
         let _busy = Busy::new(format!("reading {}", args.trace.display()));
-        summarize_file(&args.trace)?
+        summarize_input(&args.trace)?
     };
     write_ranks(&out, &ranks)?;
     Ok(Outcome::Fine)
 }
 
+/// Sums up a trace or reads a summary, from a file or stdin.
+pub(crate) fn summarize_input(path: &Path) -> Result<Ranks> {
+    if is_stdin(path) {
+        return summarize_stream(io::stdin().lock(), "stdin");
+    }
+    summarize_file(path)
+}
+
 /// Writes summaries to a file, and reports it.
-pub(crate) fn write_ranks(out: &Output, ranks: &mindprof_ranks::Ranks) -> anyhow::Result<()> {
+pub(crate) fn write_ranks(out: &Output, ranks: &Ranks) -> anyhow::Result<()> {
     let bytes = ranks.to_bytes();
     let ((), written) = out.write(None, |file| {
         Ok::<_, mindprof_trace::Error>(file.write_all(&bytes)?)

@@ -160,6 +160,59 @@ fn summaries_merge_to_the_same_answer_in_any_order() {
     );
 }
 
+/// Runs the program with a file as its stdin.
+fn run_on(stdin: &Path, arguments: &[&Path]) -> crate::program::Run {
+    let mut command = crate::program::mindprof();
+    command
+        .args(arguments)
+        .stdin(fs::File::open(stdin).unwrap());
+    command.output().unwrap().into()
+}
+
+#[test]
+fn stdin_and_compressed_summaries_have_the_same_answer() {
+    let (folder, paths) = job();
+    let (one, other) = (paths[3].as_path(), paths[41].as_path());
+    let [ranks, summarize, merge, out, dash, json] =
+        ["ranks", "summarize", "merge", "--out", "-", "--json"].map(Path::new);
+    let at_once = run([ranks, one, other, json]).printed();
+    // A trace from stdin has no name that a file could be told by.
+    let named = |text: String| text.replace("\"stdin\"", "\"trace41.json\"");
+    let read = run_on(other, &[ranks, one, dash, json]);
+    assert_eq!(named(read.printed()), at_once);
+    let (packed, piped) = (
+        folder.path().join("3.ranks.gz"),
+        folder.path().join("41.ranks"),
+    );
+    run([summarize, one, out, &packed]).told();
+    assert_eq!(fs::read(&packed).unwrap()[..2], [0x1f, 0x8b]);
+    run_on(other, &[summarize, dash, out, &piped]).told();
+    let of_parts = [
+        run([ranks, &packed, &piped, json]),
+        run([merge, &packed, &piped, json]),
+        run_on(&packed, &[merge, &piped, dash, json]),
+        run_on(&packed, &[ranks, &piped, dash, json]),
+    ];
+    for run in of_parts {
+        assert_eq!(named(run.printed()), at_once);
+    }
+    let trace = folder.path().join("all.json");
+    let done = run_on(other, &[ranks, one, dash, Path::new("--trace"), &trace]);
+    assert_eq!(done.code, Some(2));
+    assert!(
+        done.stderr.contains("which stdin does not allow"),
+        "{}",
+        done.stderr
+    );
+    let done = run_on(&paths[20], &[merge, dash]);
+    assert_eq!(done.code, Some(2));
+    assert!(
+        done.stderr.contains("stdin: not a summary of ranks"),
+        "{}",
+        done.stderr
+    );
+}
+
 #[test]
 fn nothing_to_read_is_a_failure() {
     let folder = tempfile::tempdir().unwrap();

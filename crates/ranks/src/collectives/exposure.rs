@@ -1,8 +1,8 @@
 //! The times in which a rank's devices compute, and how much of another time lies outside of them.
 
 use mindprof_analyze::Analysis;
-use mindprof_answers::StepClass;
-use mindprof_model::{Category, DeviceKind, Nanos};
+use mindprof_answers::{StepClass, WorkClasses};
+use mindprof_model::{Category, DeviceKind, Event, EventId, Nanos};
 
 /// The union of all compute kernels of a rank, with running sums, so that each question costs a
 /// search and no walk.
@@ -13,19 +13,15 @@ pub(super) struct Exposure {
 }
 
 impl Exposure {
-    pub(super) fn build(analysis: &Analysis) -> Self {
+    pub(super) fn build(analysis: &Analysis, works: &WorkClasses) -> Self {
         let profile = analysis.profile();
-        let names = profile.strings().iter();
-        let computes: Vec<bool> = names
-            .map(|name| StepClass::of_device_work(name) == StepClass::Kernel)
-            .collect();
-        let is_compute = |event: &&mindprof_model::Event| {
+        let is_compute = |(index, event): &(usize, &Event)| {
             event.category == Category::Kernel
-                && computes[event.name.index()]
+                && works.of(EventId::from_index(*index), event) == StepClass::Kernel
                 && profile.threads()[event.thread.index()].device != DeviceKind::Cpu
         };
-        let kernels = profile.events().iter().filter(is_compute);
-        Self::of(kernels.map(|event| (event.start, event.end())))
+        let kernels = profile.events().iter().enumerate().filter(is_compute);
+        Self::of(kernels.map(|(_, event)| (event.start, event.end())))
     }
 
     /// Joins times that come in the order of their begins.

@@ -2,7 +2,7 @@
 
 use mindprof_answers::StepClass;
 use mindprof_model::Nanos;
-use mindprof_ranks::{JobAnswer, RankSummary};
+use mindprof_ranks::{JobAnswer, RankSummary, RowKind};
 
 use crate::job::{Job, Work, answer};
 
@@ -277,18 +277,30 @@ fn a_clock_that_jumps_is_not_trusted() {
 }
 
 #[test]
-fn kernels_of_symmetric_memory_are_communication() {
+fn kernels_of_other_libraries_are_communication() {
     for kernel in [
         "ncclSymDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_f32",
         "ncclSymkDevKernel_AllReduce_AGxLL_R_sum_f32",
         "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>",
         "two_shot_all_reduce_kernel",
+        // Only its arguments tell.
+        "triton_poi_exchange_0",
     ] {
         let mut job = Job::new(8, 10).with(5, None, Work::Computing, 2_000);
         job.kernel = kernel;
         let answer = job.answer();
         assert_eq!(answer.stragglers.ranks.len(), 1, "{kernel}");
         assert_eq!(answer.stragglers.ranks[0].rank.rank, Some(5), "{kernel}");
+        let row = answer.kernels.iter().find(|row| row.name == kernel);
+        assert_eq!(
+            row.map(|row| row.kind),
+            Some(RowKind::Communication),
+            "{kernel}"
+        );
+        let times = answer.devices.all.unwrap();
+        assert!(times.communication.0 > 0, "{kernel}");
+        let overlap = times.overlap.unwrap();
+        assert!(overlap < 0.01, "{kernel}: {overlap}");
     }
 }
 

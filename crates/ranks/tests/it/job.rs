@@ -45,6 +45,10 @@ pub(crate) struct Job {
     pub(crate) seed: u64,
     /// The most that noise adds to the work of a rank between two collectives.
     pub(crate) noise: u64,
+    /// The most that noise adds to the end of a collective on a rank, in nanoseconds.
+    pub(crate) end_noise_ns: u64,
+    /// By how much later each collective ends on a rank than on the rank before, in nanoseconds.
+    pub(crate) late_ns: u64,
     /// The name of the kernel that communicates.
     pub(crate) kernel: &'static str,
 }
@@ -64,6 +68,8 @@ impl Job {
             base_unix_ns: 1_700_000_000_000_000_000,
             seed: 1,
             noise: 60,
+            end_noise_ns: 4_000,
+            late_ns: 0,
             kernel: "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
         }
     }
@@ -128,8 +134,10 @@ impl Job {
     }
 
     fn noise(&self, rank: u64, half: u64) -> u64 {
-        let mixed = (rank * 1_000_003 + half + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ self.seed);
-        mixed >> 33
+        let place = ((rank << 32) | half) + 1;
+        let mixed = (place ^ self.seed.rotate_left(48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb) >> 33
     }
 
     fn summary(&self, rank: u64, times: &[u64]) -> RankSummary {
@@ -188,8 +196,8 @@ impl Job {
         }
         let work = self.work(rank, half);
         drawing.launched(now, 7, "gemm", (now, begin + work));
-        // The ends differ by up to four microseconds.
-        let end_ns = 1_000 * end + self.noise(rank, half + 7_777) % 4_000;
+        let end_noise = self.noise(rank, half + 7_777) % self.end_noise_ns.max(1);
+        let end_ns = 1_000 * end + end_noise + rank * self.late_ns;
         let span_ns = (1_000 * (begin + work), end_ns);
         drawing.collective(now, self.kernel, span_ns, &self.arguments(half));
     }

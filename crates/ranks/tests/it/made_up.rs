@@ -20,7 +20,35 @@ fn assert_clocks(answer: &JobAnswer) {
         let wrong = (clock.offset_ns + ahead).abs();
         assert!(wrong < 10_000, "{}: {wrong} ns", clock.rank.text());
     }
-    assert!(answer.clocks.error.0 < 10_000);
+    // Of few collectives, the error is stated with care.
+    assert!(answer.clocks.error.0 < 15_000);
+}
+
+#[test]
+fn the_true_clocks_are_within_the_stated_errors() {
+    let (mut clocks, mut wrong) = (0, 0);
+    for (steps, end_noise_ns, late_ns) in [
+        (2, 0, 1_000),
+        (2, 4_000, 0),
+        (4, 2_000, 900),
+        (12, 4_000, 0),
+        (3, 40_000, 0),
+        (12, 90_000, 700),
+        (40, 300_000, 0),
+    ] {
+        for seed in 0..25 {
+            let mut job = Job::new(4, steps);
+            (job.end_noise_ns, job.late_ns, job.seed) = (end_noise_ns, late_ns, seed);
+            for clock in job.answer().clocks.ranks {
+                let ahead = Job::clock_ns(u64::from(clock.rank.rank.unwrap()));
+                clocks += 1;
+                wrong += u32::from((clock.offset_ns + ahead).unsigned_abs() > clock.error.0);
+            }
+        }
+    }
+    assert_eq!(clocks, 7 * 25 * 4);
+    // Chance moves one of 1,000 offsets by more.
+    assert!(wrong <= 2, "{wrong}");
 }
 
 #[test]
@@ -111,6 +139,34 @@ fn a_slow_step_has_its_rank_and_its_cause() {
 }
 
 #[test]
+fn ranks_that_hold_up_a_step_alike_are_blamed_together() {
+    let blamed = |times: [(u64, u64); 2]| {
+        let mut job = Job::new(8, 12);
+        for (rank, time) in times {
+            job = job.with(rank, Some(7), Work::Data, time);
+        }
+        let mut summaries = job.summaries();
+        let answer = answer(summaries.clone());
+        // The order of the parts does not matter.
+        summaries.reverse();
+        assert_eq!(crate::job::answer(summaries).slow_steps, answer.slow_steps);
+        let [step] = &answer.slow_steps[..] else {
+            panic!("{:?}", answer.slow_steps);
+        };
+        assert_eq!((step.number, step.cause), (7, Some(Cause::Data)));
+        step.blame.clone()
+    };
+    let ranks = |blame: Blame| match blame {
+        Blame::Rank(rank) => vec![rank.rank],
+        Blame::Ranks(ranks) => ranks.iter().map(|rank| rank.rank).collect(),
+        Blame::AllRanks | Blame::Nobody => Vec::new(),
+    };
+    assert_eq!(ranks(blamed([(5, 9_000), (2, 9_000)])), [Some(2), Some(5)]);
+    assert_eq!(ranks(blamed([(5, 8_800), (2, 9_000)])), [Some(2), Some(5)]);
+    assert_eq!(ranks(blamed([(5, 7_000), (2, 9_000)])), [Some(2)]);
+}
+
+#[test]
 fn many_ranks_have_the_same_answers() {
     let mut job = Job::new(512, 6).with(300, None, Work::Data, 2_500);
     for rank in 88..96 {
@@ -169,7 +225,7 @@ fn a_rank_of_another_run_is_not_trusted() {
         .collect();
     assert_eq!(doubtful, [Some(4)]);
     assert_eq!(answer.clocks.ranks.len(), 7);
-    assert!(answer.clocks.error.0 < 10_000);
+    assert!(answer.clocks.error.0 < 15_000);
 }
 
 #[test]
@@ -212,15 +268,13 @@ fn exposed_transfers_are_priced_without_the_waits() {
     let mut job = Job::new(8, 10).with(5, None, Work::Computing, 2_000);
     job.transfer = 1_000;
     let answer = job.answer();
-    let rules: Vec<&str> = answer
-        .findings
-        .found
-        .iter()
-        .map(|found| found.rule)
-        .collect();
-    assert_eq!(rules, ["poor-overlap", "slow-rank"]);
+    let found = answer.findings.found.iter();
+    let mut found: Vec<_> = found.map(|found| (found.rule, found)).collect();
+    found.sort_by_key(|(rule, _)| *rule);
+    let [("poor-overlap", found), ("slow-rank", _)] = found[..] else {
+        panic!("{found:?}");
+    };
     let share = 2_000.0 / (2 * HALF + 2_000 + 2_000) as f64;
-    let found = &answer.findings.found[0];
     assert!(
         (found.share - share).abs() < 0.01,
         "{} is not {share}",

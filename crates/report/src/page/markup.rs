@@ -45,6 +45,16 @@ pub(super) fn escaped_lines(text: &str) -> String {
     safe
 }
 
+/// Returns a text of ours as HTML, with what stands between backticks as code.
+pub(super) fn with_code(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    let parts = parts.map(|(place, part)| match (place % 2, escaped(part)) {
+        (0, part) => part,
+        (_, part) => format!("<code>{part}</code>"),
+    });
+    parts.collect()
+}
+
 /// Returns a text as a value in the address of a view.
 pub(super) fn encoded(text: &str) -> String {
     let mut address = String::with_capacity(text.len());
@@ -94,6 +104,10 @@ mod tests {
         assert_eq!(
             escaped("<script>'&\"\n\u{202e}x"),
             "&lt;script&gt;&#39;&amp;&quot;\\n\\u202ex"
+        );
+        assert_eq!(
+            with_code("use `a < b`, not c"),
+            "use <code>a &lt; b</code>, not c"
         );
         assert_eq!(encoded("aten::mm <é>"), "aten::mm%20%3C%C3%A9%3E");
     }

@@ -63,9 +63,12 @@ pub(crate) fn clock_notes(answer: &JobAnswer) -> Vec<String> {
     if clocks.ranks.len() > 1 {
         let offsets = || clocks.ranks.iter().map(|clock| clock.offset_ns);
         let (least, most) = (offsets().min().unwrap_or(0), offsets().max().unwrap_or(0));
-        let signed = |offset: i64| {
-            let sign = if offset < 0 { "-" } else { "+" };
-            format!("{sign}{}", short_time(Nanos(offset.unsigned_abs())))
+        let signed = |offset: i64| match offset {
+            0 => "0".into(),
+            offset => {
+                let sign = if offset < 0 { "-" } else { "+" };
+                format!("{sign}{}", short_time(Nanos(offset.unsigned_abs())))
+            }
         };
         let line = format!(
             "Clocks: {} aligned on collectives, offsets {} to {}, error {}",

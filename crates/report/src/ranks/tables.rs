@@ -3,7 +3,7 @@
 use mindprof_model::Nanos;
 use mindprof_ranks::{Blame, Cause, DeviceTimes, JobAnswer, RankLabel};
 
-use super::{RanksLayout, cause_words, share_words};
+use super::{RanksLayout, cause_words, ranks_words, share_words};
 use crate::grid::{Align, cut, grid, push_line};
 use crate::number::memory_text;
 use crate::steps::{percent, short_time};
@@ -77,11 +77,12 @@ pub(super) fn push_slow_steps(text: &mut String, answer: &JobAnswer, layout: Ran
     let rows = slow.iter().take(layout.rows).map(|step| {
         let who = match &step.blame {
             Blame::Rank(rank) => visible(&rank.text()).into_owned(),
+            Blame::Ranks(ranks) => ranks_words(ranks),
             Blame::AllRanks => "all ranks".into(),
             Blame::Nobody => "communication".into(),
         };
         let cause = match step.blame {
-            Blame::Rank(_) | Blame::AllRanks => cause_cell(step.cause),
+            Blame::Rank(_) | Blame::Ranks(_) | Blame::AllRanks => cause_cell(step.cause),
             Blame::Nobody => String::new(),
         };
         vec![

@@ -53,6 +53,7 @@ fn without_findings(answer: &JobAnswer, ranks: usize) -> String {
     if let Some(step) = answer.slow_steps.first() {
         let who = match &step.blame {
             Blame::Rank(rank) => format!("because of {}", visible(&rank.text())),
+            Blame::Ranks(ranks) => format!("because of {}", ranks_words(ranks)),
             Blame::AllRanks => "on all ranks".into(),
             Blame::Nobody => "while ranks communicated".into(),
         };

@@ -5,6 +5,7 @@
 //! meanwhile would end the process.
 
 use std::cell::Cell;
+use std::fmt;
 use std::io::{self, BufReader, Chain, Read};
 use std::rc::Rc;
 
@@ -81,6 +82,16 @@ impl Place {
                 column: self.column + bytes.len(),
             },
         }
+    }
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Source")
+            .field("compression", &self.compression)
+            .field("passed", &self.passed)
+            .finish_non_exhaustive()
     }
 }
 

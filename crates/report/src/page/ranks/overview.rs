@@ -8,7 +8,7 @@ use mindprof_ranks::{JobAnswer, JobFinding, StepGrid};
 use super::heat::heat_map;
 use super::push_notes;
 use crate::page::findings::NOT_PRICED;
-use crate::page::markup::{escaped, sentence, with_units};
+use crate::page::markup::{escaped, sentence, with_code, with_units};
 use crate::page::table::Table;
 use crate::ranks::{
     cause_words, range_words, ranks_words, roster_notes, share_words, unknown_rules, verdict,
@@ -77,7 +77,7 @@ fn card(finding: &JobFinding) -> String {
     let _ = writeln!(
         html,
         "<p class=\"try\"><b>Try</b> {}</p>\n</div></li>",
-        escaped(finding.remedy)
+        with_code(finding.remedy)
     );
     html
 }

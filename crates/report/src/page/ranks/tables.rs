@@ -4,7 +4,7 @@ use mindprof_model::Nanos;
 use mindprof_ranks::{Blame, Cause, JobAnswer, RankLabel, StepGrid};
 
 use crate::page::table::{Cell, Column, Kind, Table, column};
-use crate::ranks::cause_words;
+use crate::ranks::{cause_words, ranks_words};
 
 /// The most cells of ranks and steps that the page has, those with the most excess.
 const MOST_CELLS: usize = 5_000;
@@ -79,6 +79,7 @@ pub(super) fn slow_step_table(answer: &JobAnswer) -> Table {
     let rows = answer.slow_steps.iter().map(|step| {
         let (who, cause) = match &step.blame {
             Blame::Rank(rank) => (rank.text(), cause_cell(step.cause)),
+            Blame::Ranks(ranks) => (ranks_words(ranks), cause_cell(step.cause)),
             Blame::AllRanks => ("all ranks".into(), cause_cell(step.cause)),
             Blame::Nobody => ("communication".into(), Cell::Empty),
         };
@@ -138,11 +139,7 @@ pub(super) fn clock_table(answer: &JobAnswer) -> Table {
             Kind::Time,
             "The time to add to the rank's clock, so that it agrees with the first.",
         ),
-        column(
-            "Error",
-            Kind::Time,
-            "Half of the collectives agree within this.",
-        ),
+        column("Error", Kind::Time, "The true offset is within this."),
         column("Collectives", Kind::Count, ""),
         column("Alignment", Kind::Text, ""),
     ];
