@@ -89,6 +89,13 @@ impl Change {
         after.wrapping_sub(before) as i64
     }
 
+    /// Returns the time on accelerators of the kernels that the row's events and those inside them
+    /// launched, in the first and in the second profile. Which of nested operators launches a kernel
+    /// differs between backends.
+    pub fn device_times(&self) -> [Nanos; 2] {
+        [self.before, self.after].map(|sums| sums.unwrap_or_default().device_total)
+    }
+
     /// Returns whether counts and times are the same in both profiles.
     pub fn is_none(&self) -> bool {
         [Measure::SelfTime, Measure::TotalTime, Measure::Count]
@@ -167,6 +174,8 @@ pub struct Diff {
     pub after: Whole,
     /// The completeness of the first and of the second profile.
     pub completeness: [Completeness; 2],
+    /// The accelerator that each profile was recorded on, if it has one.
+    accelerators: [Option<DeviceKind>; 2],
     /// The name of the third-party backend of either profile, such as `npu`.
     backend: Option<String>,
 }
@@ -207,6 +216,7 @@ impl Diff {
                 [before.profile(), after.profile()],
                 python_functions,
             ),
+            accelerators: [before.accelerator(), after.accelerator()],
             backend: backend_of(after).or_else(|| backend_of(before)),
         }
     }
@@ -218,6 +228,32 @@ impl Diff {
             Some(backend) if kind == DeviceKind::PrivateUse1 => backend,
             Some(_) | None => kind.name(),
         }
+    }
+
+    /// Returns the accelerators of both profiles if each has another kind. Their kernels and the calls
+    /// that launch these have other names then, so that only operators and modules can be compared.
+    pub const fn different_accelerators(&self) -> Option<[DeviceKind; 2]> {
+        match self.accelerators {
+            [Some(before), Some(after)] if before as u8 != after as u8 => Some([before, after]),
+            _ => None,
+        }
+    }
+
+    /// Returns the operators whose kernels took time on an accelerator: those of both profiles first,
+    /// each part by falling larger time. Rows of the accelerators themselves are left out.
+    pub fn operators_on_devices(&self) -> Vec<&Change> {
+        let on_cpu = self.rows.iter().filter(|row| row.device == DeviceKind::Cpu);
+        let most = |row: &&Change| {
+            let [before, after] = row.device_times();
+            before.max(after)
+        };
+        let mut rows: Vec<&Change> = on_cpu.filter(|row| most(row) > Nanos::ZERO).collect();
+        // The order of rows is fixed, and this sort keeps it where times are equal.
+        rows.sort_by_key(|row| {
+            let is_common = row.before.is_some() && row.after.is_some();
+            (!is_common, Reverse(most(row)))
+        });
+        rows
     }
 
     /// Returns whether no row changed by the measure of the comparison.

@@ -193,11 +193,21 @@ struct SideDocument {
     count: i64,
     self_us: f64,
     total_us: f64,
+    /// The time of its kernels, if the profiles are of accelerators whose kernels cannot be compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_total_us: Option<f64>,
 }
 
 impl<'a> RowDocument<'a> {
     fn of(diff: &'a Diff, row: &'a Change) -> Self {
-        let side = |sums: &Option<Sums>| sums.map(|sums| SideDocument::of(&sums, row.device));
+        let is_aligned = diff.different_accelerators().is_some() && row.device == DeviceKind::Cpu;
+        let side = |sums: &Option<Sums>| {
+            sums.map(|sums| SideDocument {
+                device_total_us: is_aligned.then(|| microseconds(sums.device_total)),
+                ..SideDocument::of(&sums, row.device)
+            })
+        };
+        let [before, after] = row.device_times().map(|time| time.0 as f64);
         Self {
             key: &row.key,
             input_shapes: row.shapes.as_deref(),
@@ -211,6 +221,7 @@ impl<'a> RowDocument<'a> {
                 count: row.difference(Measure::Count),
                 self_us: row.difference(Measure::SelfTime) as f64 / 1e3,
                 total_us: row.difference(Measure::TotalTime) as f64 / 1e3,
+                device_total_us: is_aligned.then_some((after - before) / 1e3),
             },
             growth: finite(diff.row_growth(row)),
         }
@@ -229,6 +240,7 @@ impl SideDocument {
             count: sums.count as i64,
             self_us: microseconds(own),
             total_us: microseconds(total),
+            device_total_us: None,
         }
     }
 }

@@ -75,6 +75,7 @@ pub fn diff_text(diff: &Diff, layout: &DiffLayout) -> String {
         }
         text.push('\n');
     }
+    push_device_times(&mut text, diff, layout);
     push_totals(&mut text, diff, changed.len(), layout.max_width);
     for note in Doubt::notes(diff) {
         let line = format!("note: {}", doubt_text(note, ["A", "B"]));
@@ -292,6 +293,75 @@ fn percent_cell(row: &Change) -> String {
 /// Returns whether some row ran on a device.
 fn has_devices(diff: &Diff) -> bool {
     diff.rows.iter().any(|row| row.device != DeviceKind::Cpu)
+}
+
+/// The largest number of operators that are compared by their time on accelerators.
+const DEVICE_ROWS: usize = 20;
+
+/// If the profiles are of different accelerators, compares the times of operators on them, because
+/// their kernels cannot be compared.
+fn push_device_times(text: &mut String, diff: &Diff, layout: &DiffLayout) {
+    let Some(kinds) = diff.different_accelerators() else {
+        return;
+    };
+    let [a, b] = kinds.map(|kind| diff.device_name(kind));
+    let rows = diff.operators_on_devices();
+    let label = diff.label.map(label_header);
+    // Two such columns and the numbers fit into 80 characters.
+    let limit = if label.is_some() { 14 } else { 26 };
+    let (a_header, b_header) = (format!("{a} A"), format!("{b} B"));
+    let mut headers = vec![("Operator", Align::Left)];
+    headers.extend(label.map(|label| (label, Align::Left)));
+    let numbers = [
+        "Calls A",
+        "Calls B",
+        a_header.as_str(),
+        b_header.as_str(),
+        "Change %",
+    ];
+    headers.extend(numbers.into_iter().map(|header| (header, Align::Right)));
+    let cells = |row: &Change| {
+        let [before, after] = row.device_times();
+        let (calls_before, calls_after) = row.values(Measure::Count);
+        let cell = |calls: u64, device_time: Nanos| match calls {
+            0 => "-".to_owned(),
+            _ => time(device_time.0),
+        };
+        let change = match (&row.before, &row.after) {
+            (None, _) => "new".into(),
+            (_, None) => "gone".into(),
+            (Some(_), Some(_)) => percent(before.0, after.0),
+        };
+        let mut cells = vec![cut(&row.key, Some(limit))];
+        if label.is_some() {
+            let label = row.label.as_deref().unwrap_or_default();
+            cells.push(short_place(label, limit));
+        }
+        cells.extend([
+            calls_before.to_string(),
+            calls_after.to_string(),
+            cell(calls_before, before),
+            cell(calls_after, after),
+            change,
+        ]);
+        cells
+    };
+    let shown = rows.iter().take(DEVICE_ROWS).map(|&row| cells(row));
+    let shown: Vec<Vec<String>> = shown.collect();
+    let note = format!(
+        "Kernels and runtime calls of {a} and {b} have different names, so that they are new or gone above. Operators and modules can be compared; their time on the accelerators, with that of operators inside:"
+    );
+    push_wrapped(text, &note, layout.max_width.or(Some(80)));
+    if shown.is_empty() {
+        push_line(text, "no operator is known to have launched a kernel");
+    } else {
+        text.push_str(&grid(&headers, &shown));
+    }
+    let more = rows.len() - shown.len();
+    if more > 0 {
+        push_line(text, &format!("... and {more} more"));
+    }
+    text.push('\n');
 }
 
 fn push_totals(text: &mut String, diff: &Diff, changed: usize, width: Option<usize>) {

@@ -131,6 +131,52 @@ fn the_memory_of_an_npu_is_shown_by_component() {
 }
 
 #[test]
+fn a_gpu_and_an_npu_are_compared_by_operator_and_by_module() {
+    let (gpu, npu) = (device_golden("mlp-plain"), sample("trace_view.json.gz"));
+    let diff = |more: &[&str]| {
+        let arguments = ["diff", gpu.to_str().unwrap(), npu.to_str().unwrap()];
+        run(arguments.iter().chain(more))
+    };
+    let text = diff(&["--width", "80"]).stdout;
+    assert!(
+        text.contains("Kernels and runtime calls of cuda and npu"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let aligned = text.split_once("Kernels and runtime").unwrap().1;
+    let mut lines = aligned.lines();
+    let row = lines.find(|line| line.starts_with("aten::mm ")).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells[1..3], ["6", "6"], "{row}");
+
+    let json = diff(&["--json"]).json();
+    let rows = json["rows"].as_array().unwrap();
+    let row = |key: &str| rows.iter().find(|row| row["key"] == key).unwrap();
+    for (side, path) in [("before", &gpu), ("after", &npu)] {
+        let table = table(path, &["--json"]).json();
+        let operators = table["rows"].as_array().unwrap();
+        let operator = operators
+            .iter()
+            .find(|row| row["key"] == "aten::mm")
+            .unwrap();
+        let told = row("aten::mm")[side]["device_total_us"].as_f64().unwrap();
+        let known = operator["device_time_total"].as_f64().unwrap();
+        assert!((told - known).abs() < 1e-3 && known > 0.0, "{told} {known}");
+    }
+    assert!(row("cudaLaunchKernel")["before"]["device_total_us"] == 0.0);
+    let by_module = diff(&["--by", "module"]).stdout;
+    let mut lines = by_module.lines();
+    let header = lines.find(|line| line.starts_with("Operator")).unwrap();
+    assert!(header.contains("Module"), "{by_module}");
+    // Two traces of one kind of device are compared as before.
+    let same = run([Path::new("diff"), &gpu, &gpu]).stdout;
+    assert!(!same.contains("have different names"), "{same}");
+}
+
+#[test]
 fn tables_of_kernels_are_read_alone() {
     let json = table(&sample("kernel_details.csv"), &["--json"]).json();
     let total = json["self_device_time_total"].as_f64().unwrap();
