@@ -26,6 +26,7 @@ mod growing_memory;
 mod heavy_copies;
 mod host_copies;
 mod host_fallback;
+mod idle_pipes;
 mod inference_with_gradients;
 mod input_transfer;
 #[cfg(test)]
@@ -38,6 +39,7 @@ mod loop_over_batch;
 mod memory_pressure;
 mod metric_loop;
 mod misaligned_matmul;
+mod npu;
 mod opaque_graph;
 mod optimizer_loop;
 mod output_bound;
@@ -52,11 +54,13 @@ mod slow_fetch;
 mod slow_start;
 mod slow_step;
 mod small_copies;
+mod small_messages;
 mod starvation;
 mod step_drift;
 mod sync_batchnorm;
 mod synchronization;
 mod tensor_cores;
+mod unaligned_cube;
 mod underfilled_device;
 mod unfused_attention;
 mod unstable_operator;
@@ -93,6 +97,7 @@ pub const RULES: &[&Rule] = &[
     &heavy_copies::RULE,
     &host_copies::RULE,
     &host_fallback::RULE,
+    &idle_pipes::RULE,
     &inference_with_gradients::RULE,
     &input_transfer::RULE,
     &launch_blocking::RULE,
@@ -115,11 +120,13 @@ pub const RULES: &[&Rule] = &[
     &slow_start::RULE,
     &slow_step::RULE,
     &small_copies::RULE,
+    &small_messages::RULE,
     &starvation::RULE,
     &step_drift::RULE,
     &sync_batchnorm::RULE,
     &synchronization::RULE,
     &tensor_cores::RULE,
+    &unaligned_cube::RULE,
     &underfilled_device::RULE,
     &unfused_attention::RULE,
     &unstable_operator::RULE,

@@ -34,6 +34,7 @@ pub(crate) struct Drawing {
     sequence: Option<u32>,
     allocated: u64,
     reserved: u64,
+    device: DeviceKind,
 }
 
 /// Draws steps, each with its number.
@@ -58,6 +59,7 @@ pub(crate) fn training(steps: u64, mut draw: impl FnMut(&mut Drawing, u64)) -> P
         sequence: None,
         allocated: 0,
         reserved: 0,
+        device: DeviceKind::Cuda,
     };
     for step in 0..steps {
         time.range(&format!("ProfilerStep#{step}"), |time| draw(time, step));
@@ -153,6 +155,21 @@ impl Drawing {
     pub(crate) fn kernel_with(&mut self, name: &str, micros: u64, facts: &str) {
         let slot = self.device_work("cudaLaunchKernel", name, micros, 0);
         self.events[slot].2 = Some(facts.to_owned());
+    }
+
+    /// Launches a kernel with inputs and further facts about it, as JSON fields.
+    pub(crate) fn kernel_of(
+        &mut self,
+        name: &str,
+        micros: u64,
+        facts: &str,
+        dtype: DType,
+        shapes: &[&[usize]],
+    ) {
+        let slot = self.device_work("cudaLaunchKernel", name, micros, 0);
+        self.events[slot].2 = Some(facts.to_owned());
+        self.takes(dtype, shapes);
+        self.events[slot].0.inputs = std::mem::replace(&mut self.inputs, InputsId::NONE);
     }
 
     /// Draws a kernel whose launch was not recorded, from now on.
@@ -272,6 +289,12 @@ impl Drawing {
         self.part.add_loss(cause, events);
     }
 
+    /// Lets the device be an NPU. Its streams are created at their first kernel.
+    pub(crate) fn on_npu(&mut self) {
+        self.device = DeviceKind::PrivateUse1;
+        self.note("privateuse1_backend", "\"npu\"");
+    }
+
     /// Notes the device: an H200.
     pub(crate) fn on_h200(&mut self) {
         let card =
@@ -290,7 +313,7 @@ impl Drawing {
                 process: 0,
                 native: 7 + self.streams.len() as u64,
                 name: StringTable::EMPTY,
-                device: DeviceKind::Cuda,
+                device: self.device,
             });
             self.streams.push((thread, 0));
         }

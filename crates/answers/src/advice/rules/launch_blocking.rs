@@ -1,8 +1,9 @@
 //! Each launch waits until its kernel is done.
 
-use mindprof_model::{EventId, Nanos};
+use mindprof_model::{Category, EventId, Nanos};
 use rustc_hash::FxHashMap;
 
+use super::npu;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -33,6 +34,9 @@ const CLOCK_ERROR: Nanos = Nanos(2_000);
 const USUAL: f32 = 8_000.0;
 
 fn check(facts: &Facts<'_>) -> Outcome {
+    if npu::is_npu(facts) {
+        return check_npu(facts);
+    }
     let correlation = |id| facts.profile.links(id).map_or(0, |links| links.correlation);
     let end = |id: EventId| facts.profile.event(id).end();
     let long = facts
@@ -68,6 +72,69 @@ fn check(facts: &Facts<'_>) -> Outcome {
     })
 }
 
+/// The change to try for an NPU.
+const ON_NPU: &str = "unset ASCEND_LAUNCH_BLOCKING, which is for finding errors";
+
+/// As many waits for each kernel show that operators wait.
+const WAITS: f64 = 0.5;
+
+/// Operators that wait for their results whatever the environment is.
+const READERS: [&str; 7] = [
+    "aten::item",
+    "aten::_local_scalar_dense",
+    "aten::is_nonzero",
+    "aten::nonzero",
+    "aten::to",
+    "aten::_to_copy",
+    "aten::copy_",
+];
+
+/// Returns the waits of an NPU's operators, if its operators wait. With the variable set, each waits
+/// for its stream itself, after it has launched its kernels.
+pub(super) fn waits_of_operators(facts: &Facts<'_>) -> Vec<EventId> {
+    if !npu::is_npu(facts) {
+        return Vec::new();
+    }
+    let waits = facts.named(&facts.runtime, |name| {
+        name.starts_with("AscendCL@aclrtSynchronizeStream")
+    });
+    let is_reader = facts.names(|name| READERS.contains(&name));
+    let is_blocking = |id: &&EventId| {
+        let around = std::iter::successors(facts.parent(**id), |&at| facts.parent(at));
+        let mut operators = around.map(|at| facts.profile.event(at));
+        facts.around(**id).is_in_operator
+            && !operators
+                .any(|event| event.category == Category::Operator && is_reader[event.name.index()])
+    };
+    let waits: Vec<EventId> = waits.iter().filter(is_blocking).copied().collect();
+    let is_much = waits.len() as f64 >= WAITS * facts.kernels.len() as f64;
+    if waits.len() >= ENOUGH && is_much {
+        waits
+    } else {
+        Vec::new()
+    }
+}
+
+/// Looks at the operators of an NPU.
+fn check_npu(facts: &Facts<'_>) -> Outcome {
+    let waits = waits_of_operators(facts);
+    if waits.is_empty() {
+        return Outcome::Clean;
+    }
+    let mut mending = Mending::default();
+    for &id in &waits {
+        mending.scale(id, 0.0);
+        mending.unblock(id);
+    }
+    Outcome::Found(Evidence {
+        events: waits,
+        mending,
+        blame: Some(Blame::Nobody),
+        remedy: Some(ON_NPU),
+        ..Evidence::default()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use crate::advice::rules::kit::*;
@@ -95,6 +162,54 @@ mod tests {
     #[test]
     fn a_few_launches_that_wait_are_clean() {
         assert_eq!(outcome(blocking(4), "launch-blocking"), "clean");
+    }
+
+    /// Draws operators of an NPU, as many of which wait as are given.
+    fn blocking_on_npu(operator: &str, waiting: usize) -> mindprof_model::Profile {
+        training(4, |time, _| {
+            time.on_npu();
+            for number in 0..20 {
+                time.operator(operator, |time| {
+                    time.idle(40);
+                    time.kernel("MatMulV2", 100);
+                    if number < waiting {
+                        time.runtime("AscendCL@aclrtSynchronizeStreamWithTimeout", 110);
+                    }
+                    time.idle(40);
+                });
+            }
+        })
+    }
+
+    #[test]
+    fn operators_of_an_npu_that_wait_are_found() {
+        let finding = found(blocking_on_npu("aten::mm", 20), "launch-blocking");
+        assert!(finding.remedy.contains("ASCEND_LAUNCH_BLOCKING"));
+        assert_eq!(blamed(&finding), "nobody");
+        assert!((0.3..0.6).contains(&finding.share), "{}", finding.share);
+    }
+
+    #[test]
+    fn a_few_operators_of_an_npu_that_wait_are_clean() {
+        assert_eq!(
+            outcome(blocking_on_npu("aten::mm", 9), "launch-blocking"),
+            "clean"
+        );
+    }
+
+    // Each of these reads a number, and has to wait for it.
+    #[test]
+    fn operators_that_read_numbers_are_another_cause() {
+        let profile = blocking_on_npu("aten::item", 20);
+        assert_eq!(outcome(profile, "launch-blocking"), "clean");
+        let profile = training(4, |time, _| {
+            time.on_npu();
+            for _ in 0..20 {
+                time.compute(1, 100);
+                time.runtime("AscendCL@aclrtSynchronizeStream", 80);
+            }
+        });
+        assert_eq!(outcome(profile, "launch-blocking"), "clean");
     }
 
     // The program waits itself, which is another cause.

@@ -2,6 +2,7 @@
 
 use mindprof_model::DType;
 
+use super::npu;
 use super::products::Product;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Evidence, Mending, Outcome, Price, Rule};
@@ -23,7 +24,8 @@ const UNIT: u64 = 8;
 const ALIGNED: f32 = 0.6;
 
 fn check(facts: &Facts<'_>) -> Outcome {
-    if !facts.has_device {
+    // The cube cores of an NPU have a rule of their own.
+    if !facts.has_device || npu::is_npu(facts) {
         return Outcome::Clean;
     }
     if !facts.has_shapes() {

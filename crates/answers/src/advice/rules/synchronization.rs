@@ -5,6 +5,7 @@
 
 use mindprof_model::{Category, EventId, Nanos};
 
+use super::launch_blocking::waits_of_operators;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -26,6 +27,9 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let is_wait = |name: &str| is_blocking_call(name) && !is_allocation_call(name);
     let mut waits = facts.named(&facts.runtime, is_wait);
     waits.retain(|&id| !facts.around(id).is_loading);
+    // Those of an NPU's operators that all wait have a rule of their own. They are in time order.
+    let of_operators = waits_of_operators(facts);
+    waits.retain(|id| of_operators.binary_search(id).is_err());
     if facts.per_step(waits.len()) <= USUAL {
         return Outcome::Clean;
     }
