@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use mindprof_analyze::Analysis;
 use mindprof_model::{Category, DeviceKind, EventId, Flags, Nanos};
 
+use super::stages::LONGEST_START;
 use super::tasks::NONE;
 
 /// Device work may seem to end a little later than the call that waited for it, because the clocks
@@ -45,10 +46,10 @@ pub(super) struct DeviceTasks {
 
 impl DeviceTasks {
     /// Collects the work of all devices. `launch` returns the task of the call with a correlation id
-    /// and when it begins; `visit` gets each work with the time at which it was launched.
+    /// and when it begins and ends; `visit` gets each work with the time at which it was launched.
     pub(super) fn collect(
         analysis: &Analysis,
-        launch: impl Fn(u32) -> Option<(u32, Nanos)>,
+        launch: impl Fn(u32) -> Option<(u32, Nanos, Nanos)>,
         mut visit: impl FnMut(u32, &DeviceTask, Option<Nanos>),
     ) -> Self {
         let profile = analysis.profile();
@@ -81,7 +82,7 @@ impl DeviceTasks {
             };
             let links = profile.links(EventId::from_index(index));
             let launched = launch(links.map_or(0, |links| links.correlation));
-            let launched_at = launched.map(|(_, at)| at);
+            let launched_at = launched.map(|(_, at, _)| at);
             // A kernel that was launched long ago and whose stream was idle waited for another
             // stream, if work ended there just before.
             let is_free = before_end.is_none_or(|end| end.saturating_add(RELEASE) < event.start);
@@ -90,8 +91,13 @@ impl DeviceTasks {
             } else {
                 NONE
             };
-            let was_idle = |at: &Nanos| other == NONE && before_end.is_none_or(|end| end <= *at);
-            if let Some(at) = launched_at.filter(was_idle) {
+            let was_idle = |at: Nanos| other == NONE && before_end.is_none_or(|end| end <= at);
+            // A device that lags behind all the time shows no latency.
+            let is_prompt = |end: Nanos| event.start <= end.saturating_add(LONGEST_START);
+            if let Some((_, at, end)) = launched
+                && was_idle(at)
+                && is_prompt(end)
+            {
                 latencies.push(event.start.saturating_sub(at));
             }
             let task = DeviceTask {
@@ -101,7 +107,7 @@ impl DeviceTasks {
                 thread: stream as u32,
                 before,
                 after: NONE,
-                launch: launched.map_or(NONE, |(launch, _)| launch),
+                launch: launched.map_or(NONE, |(launch, ..)| launch),
                 waits_for: other,
             };
             latest.set(stream, number, before_end, task.end);

@@ -92,7 +92,7 @@ impl Stage {
 const KERNEL_GAP: Nanos = Nanos(1_500);
 
 /// The longest time that a launch or a thread takes to begin, whatever was recorded.
-const LONGEST_START: Nanos = Nanos(30_000);
+pub(super) const LONGEST_START: Nanos = Nanos(30_000);
 
 /// The stages of a profile.
 #[derive(Clone, Debug, Default)]
@@ -262,8 +262,7 @@ impl<'a> Merging<'a> {
     }
 
     fn lags_of_device(&self, work: &DeviceTask, released_by: u32, waits_for: u32) -> Lags {
-        // A device that is always busy shows few latencies, or none that is one.
-        let usual = self.tasks.device.launch_latency.min(LONGEST_START);
+        let usual = self.tasks.device.launch_latency;
         let longest = Nanos(usual.0.saturating_mul(3)).max(LONGEST_START);
         let before = self.tasks.device.tasks.get(work.before as usize);
         let before_end = before.map_or(Nanos::ZERO, |before| before.end);

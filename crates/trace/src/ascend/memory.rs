@@ -82,11 +82,14 @@ impl Extremes {
 }
 
 impl NpuMemory {
-    /// Adds a row. Rows without a time say nothing.
+    /// Adds a row. Rows without a time or a component say nothing.
     pub(super) fn add(&mut self, row: MemoryRow<'_>) {
         let Some(time) = row.time_ns.and_then(|time| u64::try_from(time).ok()) else {
             return;
         };
+        if row.component.is_empty() {
+            return;
+        }
         let place = (row.device, row.component.to_owned());
         let components = &mut self.components;
         let index = *self.places.entry(place).or_insert_with(|| {

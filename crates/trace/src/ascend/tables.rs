@@ -94,7 +94,7 @@ impl<R: Read> Table<R> {
         let place = |name: &&str| {
             self.columns
                 .iter()
-                .position(|column| column.trim() == *name)
+                .position(|column| column.trim_start_matches('\u{feff}').trim() == *name)
         };
         names.iter().find_map(place).unwrap_or(usize::MAX)
     }
@@ -140,6 +140,21 @@ fn error_of(error: csv::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_column() {
+        let text = "\u{feff}Component,Timestamp(us)\r\nAPP,1\r\n";
+        let table = Table::open(text.as_bytes()).unwrap();
+        let component = table.column(&["Component"]);
+        let mut names = Vec::new();
+        table
+            .each_row(|row| {
+                names.push(row.text(component).to_owned());
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(names, ["APP"]);
+    }
 
     #[test]
     fn files_are_told_apart_by_their_columns() {
