@@ -15,6 +15,9 @@ pub(super) const CLOCK_ERROR: Nanos = Nanos(2_000);
 /// A kernel that begins within this time after the end of work on another stream waited for it.
 const RELEASE: Nanos = Nanos(3_000);
 
+/// One in so many works has to begin on an idle stream, for their latencies to be trusted.
+pub(super) const FEW: usize = 50;
+
 /// A kernel, copy or fill. Other work of devices is named by its position in start order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeviceTask {
@@ -46,10 +49,10 @@ pub(super) struct DeviceTasks {
 
 impl DeviceTasks {
     /// Collects the work of all devices. `launch` returns the task of the call with a correlation id
-    /// and when it begins and ends; `visit` gets each work with the time at which it was launched.
+    /// and when it begins; `visit` gets each work with the time at which it was launched.
     pub(super) fn collect(
         analysis: &Analysis,
-        launch: impl Fn(u32) -> Option<(u32, Nanos, Nanos)>,
+        launch: impl Fn(u32) -> Option<(u32, Nanos)>,
         mut visit: impl FnMut(u32, &DeviceTask, Option<Nanos>),
     ) -> Self {
         let profile = analysis.profile();
@@ -82,7 +85,7 @@ impl DeviceTasks {
             };
             let links = profile.links(EventId::from_index(index));
             let launched = launch(links.map_or(0, |links| links.correlation));
-            let launched_at = launched.map(|(_, at, _)| at);
+            let launched_at = launched.map(|(_, at)| at);
             // A kernel that was launched long ago and whose stream was idle waited for another
             // stream, if work ended there just before.
             let is_free = before_end.is_none_or(|end| end.saturating_add(RELEASE) < event.start);
@@ -91,13 +94,8 @@ impl DeviceTasks {
             } else {
                 NONE
             };
-            let was_idle = |at: Nanos| other == NONE && before_end.is_none_or(|end| end <= at);
-            // A device that lags behind all the time shows no latency.
-            let is_prompt = |end: Nanos| event.start <= end.saturating_add(LONGEST_START);
-            if let Some((_, at, end)) = launched
-                && was_idle(at)
-                && is_prompt(end)
-            {
+            let was_idle = |at: &Nanos| other == NONE && before_end.is_none_or(|end| end <= *at);
+            if let Some(at) = launched_at.filter(was_idle) {
                 latencies.push(event.start.saturating_sub(at));
             }
             let task = DeviceTask {
@@ -107,7 +105,7 @@ impl DeviceTasks {
                 thread: stream as u32,
                 before,
                 after: NONE,
-                launch: launched.map_or(NONE, |(launch, ..)| launch),
+                launch: launched.map_or(NONE, |(launch, _)| launch),
                 waits_for: other,
             };
             latest.set(stream, number, before_end, task.end);
@@ -120,7 +118,14 @@ impl DeviceTasks {
         }
         let middle = latencies.len() / 2;
         if !latencies.is_empty() {
-            device.launch_latency = *latencies.select_nth_unstable(middle).1;
+            let median = *latencies.select_nth_unstable(middle).1;
+            // A device that lags behind all the time shows few latencies, or none that is one.
+            let is_rare = latencies.len() * FEW < device.tasks.len();
+            device.launch_latency = if is_rare {
+                median.min(LONGEST_START)
+            } else {
+                median
+            };
         }
         device
     }

@@ -166,7 +166,7 @@ impl Tasks {
             analysis,
             |correlation| {
                 let launch = launches.task(correlation)?;
-                Some((launch, host.begin(launch), host.end(launch)))
+                Some((launch, host.begin(launch)))
             },
             |number, work, at| {
                 let after = at.map_or(0, |at| steps.partition_point(|step| step.start <= at));

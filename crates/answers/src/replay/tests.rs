@@ -507,7 +507,7 @@ fn a_device_that_is_behind_all_the_time_tells_no_latency_of_launches() {
     let stream = drawing.stream(1);
     drawing.step(0, 0, 1_000);
     for number in 0..100 {
-        let (call, work) = (10 * number, 3_000 + 10 * number);
+        let (call, work) = (10 * number + 5, 3_000 + 10 * number);
         drawing.launch((LAUNCH, call, call + 1), stream, ("gemm", work, work + 10));
     }
     let analysis = drawing.analysis();
