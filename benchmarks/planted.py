@@ -23,9 +23,13 @@ from pathlib import Path
 
 import mindprof
 import numpy as np
-import torch
+import torch  # type: ignore[import-not-found]
 from torch import nn
-from torch.profiler import ProfilerActivity, profile, schedule
+from torch.profiler import (  # type: ignore[import-not-found]
+    ProfilerActivity,
+    profile,
+    schedule,
+)
 
 Step = Callable[[], object]
 
@@ -90,7 +94,7 @@ def accuracy_one_by_one() -> tuple[Step, Step]:
         return sum(1 for one in right if one.item()) / len(right)
 
     def at_once(out: torch.Tensor) -> float:
-        return (out.argmax(1) == job.y).float().mean().item()
+        return float((out.argmax(1) == job.y).float().mean().item())
 
     return lambda: accuracy(job.step()), lambda: at_once(job.step())
 
@@ -103,7 +107,7 @@ def validation_in_each_step() -> tuple[Step, Step]:
 
     def evaluate() -> float:
         with torch.no_grad():
-            return job.model(held_out).argmax(1).float().mean().item()
+            return float(job.model(held_out).argmax(1).float().mean().item())
 
     def slow() -> None:
         job.step()

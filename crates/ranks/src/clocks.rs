@@ -216,20 +216,17 @@ impl Clocks {
 /// ```
 fn error(differences: &mut [i64], offset: i64) -> Nanos {
     let count = differences.len();
-    let by_chance = match count
-        .checked_sub(FEWEST)
-        .and_then(|few| FEW_TENTHS.get(few))
-    {
-        Some(tenths) => (largest(differences, offset) / 10).saturating_mul(*tenths),
-        None => {
-            let roots = (count * ROOTS_IN_THOUSANDTHS * ROOTS_IN_THOUSANDTHS).isqrt() / 1_000;
-            let below = (count / 2).saturating_sub(roots);
-            let mut distance = |place: usize| {
-                let (_, found, _) = differences.select_nth_unstable(place);
-                found.abs_diff(offset)
-            };
-            distance(below).max(distance(count - 1 - below))
-        }
+    let few = count.checked_sub(FEWEST);
+    let by_chance = if let Some(tenths) = few.and_then(|few| FEW_TENTHS.get(few)) {
+        (largest(differences, offset) / 10).saturating_mul(*tenths)
+    } else {
+        let roots = (count * ROOTS_IN_THOUSANDTHS * ROOTS_IN_THOUSANDTHS).isqrt() / 1_000;
+        let below = (count / 2).saturating_sub(roots);
+        let mut distance = |place: usize| {
+            let (_, found, _) = differences.select_nth_unstable(place);
+            found.abs_diff(offset)
+        };
+        distance(below).max(distance(count - 1 - below))
     };
     let by_chance = Nanos(by_chance).max(apart(differences, offset));
     by_chance.saturating_add(ALIKE)
@@ -322,8 +319,10 @@ mod tests {
         }
     }
 
+    type Noise = fn(f64) -> f64;
+
     /// Noise that is equally often early and late, from a number that is evenly spread below one.
-    fn noises() -> [(&'static str, fn(f64) -> f64); 4] {
+    fn noises() -> [(&'static str, Noise); 4] {
         [
             ("uniform", |part| part - 0.5),
             ("exponential", |part| {

@@ -259,8 +259,8 @@ impl Tasks {
                     continue;
                 }
                 let (begin, end) = (self.host.begin(call), self.host.end(call));
-                let begun = works.partition_point(|&other| work(other).begin <= begin);
-                if place.saturating_sub(begun) < LONG_QUEUE {
+                let taken = works.partition_point(|&other| work(other).begin <= begin);
+                if place.saturating_sub(taken) < LONG_QUEUE {
                     continue;
                 }
                 let limit = end.saturating_add(CLOCK_ERROR);

@@ -164,7 +164,7 @@ fn stacks_table(held: &HeldBy, all: u64) -> String {
         );
     }
     let shown = held.stacks.len() as u64;
-    let count = held.stack_count as u64;
+    let count = held.stack_count;
     let caption = if shown < count {
         format!("Held memory by stack, the {shown} of {count} that hold most")
     } else {

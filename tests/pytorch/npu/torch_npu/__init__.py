@@ -11,4 +11,4 @@ import torch  # type: ignore[import-not-found]
 torch.utils.rename_privateuse1_backend("npu")
 plugin = ctypes.CDLL(os.environ["NPU_PLUGIN"]) if "NPU_PLUGIN" in os.environ else None
 
-from torch_npu import profiler  # noqa: E402, F401
+from torch_npu import profiler  # type: ignore[import-not-found]  # noqa: E402, F401

@@ -1,4 +1,4 @@
-//! What profilers of NPUs tell about a kernel beside its times.
+//! Facts about kernels of NPUs, beside their times.
 
 use mindprof_model::{DeviceKind, EventId, InputsId, StringId};
 use rustc_hash::FxHashMap;
