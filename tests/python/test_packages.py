@@ -70,7 +70,7 @@ FAMILIES: dict[str, set[str]] = {
     "_results": set(),
     "_frameworks": {"_settings", "_results"},
     "_profiler": {"_settings", "_results", "_frameworks"},
-    "_install": {"_settings", "_profiler", "_frameworks"},
+    "_install": {"_settings", "_results", "_profiler", "_frameworks"},
     "_run": {"_settings", "_results", "_frameworks", "_profiler", "_install"},
 }
 
