@@ -229,6 +229,7 @@ const fn is_equal_word(one: [u8; 8], other: [u8; 8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
@@ -306,7 +307,7 @@ mod tests {
         }
 
         #[test]
-        fn any_list_is_passed_whole(texts: Vec<Vec<String>>) {
+        fn any_list_is_passed_whole(texts in vec(vec(any::<String>(), 0..6), 0..6)) {
             let list = serde_json::to_string(&texts).unwrap();
             let whole = format!("{list}]");
             prop_assert_eq!(Cursor::new(whole.as_bytes()).value(), Ok(list.as_bytes()));

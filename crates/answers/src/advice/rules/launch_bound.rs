@@ -21,6 +21,9 @@ pub(super) const RULE: Rule = Rule {
 /// A kernel that takes less than this is small: launching it takes about as long.
 const SMALL: Nanos = Nanos(15_000);
 
+/// A function that launches less than one in so many kernels is not to blame.
+const LEAST_PART: usize = 3;
+
 /// An optimizer that launches this many times as much as all else is to blame itself.
 const MOSTLY: usize = 4;
 
@@ -55,6 +58,12 @@ fn check(facts: &Facts<'_>) -> Outcome {
         counted = of_optimizer;
     }
     let blamed = facts.blamed(counted.iter().map(|&id| (id, Nanos(1))));
+    // Nobody is, if launches are spread over many functions.
+    let blamed = blamed.filter(|&frame| {
+        let function = facts.function_of(frame);
+        let is_of_it = |id: &&EventId| facts.function(**id) == function;
+        counted.iter().filter(is_of_it).count() * LEAST_PART >= counted.len()
+    });
     let mut launches: FxHashMap<StringId, usize> = FxHashMap::default();
     for operator in (counted.iter()).filter_map(|&id| facts.outermost_operator(id)) {
         *launches
@@ -67,7 +76,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     Outcome::Found(Evidence {
         events: small.collect(),
         mending,
-        blame: blamed.map(Blame::Frame),
+        blame: Some(blamed.map_or(Blame::Nobody, Blame::Frame)),
         name: most.map(|(name, _)| facts.profile.strings().text(name).to_owned()),
         ..Evidence::default()
     })
@@ -117,6 +126,18 @@ mod tests {
         let finding = found(profile, "launch-bound");
         assert_eq!(blamed(&finding), "forward");
         assert_eq!(finding.name.as_deref(), Some("aten::mm"));
+    }
+
+    #[test]
+    fn no_function_is_to_blame_for_launches_that_are_everywhere() {
+        let profile = training(4, |time, _| {
+            for line in [5, 15, 25, 35, 45] {
+                let function = format!("model.py({line}): part_{line}");
+                time.call(&function, |time| time.compute(12, 4));
+            }
+            time.synchronize();
+        });
+        assert!(found(profile, "launch-bound").place.is_none());
     }
 
     #[test]
