@@ -92,7 +92,9 @@ def rows_of_page(page: Page, selector: str) -> list[dict[str, str]]:
 def rows_with(rows: list[dict[str, str]], device: str) -> list[Row]:
     columns = ("Name", "Calls", "Self CPU", "CPU total", device)
     shown = ([row.get(column, "0") for column in columns] for row in rows)
-    found = (Row(row[0], int(row[1]), *map(microseconds, row[2:])) for row in shown)
+    found = (
+        Row(row[0], int(row[1].replace(",", "")), *map(microseconds, row[2:])) for row in shown
+    )
     return sorted(row for row in found if not row.name.startswith(("[memory]", "ProfilerStep")))
 
 
