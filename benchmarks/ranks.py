@@ -4,6 +4,8 @@ Prints ranks per second and core (CPU time, so other programs on the machine do 
 peak memory, for one file and for all, which shows what of it grows with the number of ranks.
 
     python benchmarks/ranks.py --program target/release/mindprof --ranks 1000
+
+With `--hta-python PYTHON`, an interpreter that has HTA, HTA analyses the first 20 ranks too.
 """
 
 from __future__ import annotations
@@ -49,11 +51,37 @@ def cost_of(program: Path, paths: list[Path]) -> tuple[float, int]:
     return spent, after.ru_maxrss >> 10
 
 
+HTA = """
+import logging, sys
+logging.disable(logging.CRITICAL)
+from hta.trace_analysis import TraceAnalysis
+files = dict(enumerate(sys.argv[1:]))
+analysis = TraceAnalysis(trace_files=files, trace_dir="")
+analysis.get_temporal_breakdown(visualize=False)
+analysis.get_comm_comp_overlap(visualize=False)
+analysis.get_gpu_kernel_breakdown(visualize=False)
+"""
+
+
+def cost_of_hta(python: Path, paths: list[Path]) -> float:
+    """Returns the CPU time that HTA takes to load traces and for three of its questions."""
+
+    def seconds(arguments: list[str]) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([python, "-W", "ignore", *arguments], check=True, stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    imports = seconds(["-c", "import hta.trace_analysis"])
+    return seconds(["-c", HTA, *map(str, paths)]) - imports
+
+
 def main() -> None:
     """Measures jobs of growing size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", type=Path, default=Path("target/release/mindprof"))
     parser.add_argument("--ranks", type=int, default=1000)
+    parser.add_argument("--hta-python", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         paths = make_job(Path(folder), arguments.ranks)
@@ -61,6 +89,11 @@ def main() -> None:
             seconds, memory = cost_of(arguments.program, paths[:count])
             rate = count / seconds
             print(f"{count:5} ranks: {rate:6.1f} ranks/s and core, peak {memory} MiB")
+        if arguments.hta_python:
+            some = paths[:20]
+            seconds, _ = cost_of(arguments.program, some)
+            hta = cost_of_hta(arguments.hta_python, some)
+            print(f"{len(some):5} ranks: mindprof {seconds:.2f} s, HTA {hta:.2f} s of CPU time")
 
 
 if __name__ == "__main__":
