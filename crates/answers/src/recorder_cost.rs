@@ -76,17 +76,15 @@ impl RecorderCost {
 
     /// Returns the cost of a recording on the machine that the costs were measured on.
     fn of(metadata: &Metadata, has_device: bool) -> Self {
-        if let Some(recorder) = Recorder::read(metadata) {
-            let cost = Self::of_observer(recorder);
-            return if has_device {
-                cost.beside_devices()
-            } else {
-                cost
-            };
-        }
-        // No cost of the profilers of third-party devices was measured.
-        if metadata.get(Metadata::BACKEND).is_some() {
-            return Self::default();
+        let is_third_party = metadata.get(Metadata::BACKEND).is_some();
+        match Recorder::read(metadata) {
+            Some(recorder) if !has_device => return Self::of_observer(recorder),
+            Some(recorder) if !is_third_party => {
+                return Self::of_observer(recorder).beside_devices();
+            }
+            // No cost of the profilers of third-party devices was measured.
+            Some(_) | None if is_third_party => return Self::default(),
+            Some(_) | None => {}
         }
         let has = |key: &str| matches!(metadata.get(key), Some("1" | "true"));
         let nanos = |base: u64, shapes: u64, memory: u64, stacks: u64| {
@@ -255,6 +253,11 @@ mod tests {
         assert!(operator(&metadata, false) < plain);
         assert!(operator(&metadata, true) < plain);
         assert!(launch(&metadata) < by_collector);
+        // Nobody has measured the profilers of other devices.
+        metadata.set(Metadata::BACKEND, "\"npu\"");
+        assert_eq!(launch(&metadata), Nanos::ZERO);
+        assert_eq!(operator(&metadata, true), Nanos::ZERO);
+        assert!(operator(&metadata, false) > Nanos::ZERO);
     }
 
     // Launches are the yardstick, whatever other calls wait for.

@@ -18,6 +18,7 @@ use crate::completeness::Completeness;
 use crate::device::{is_in_number, value_of};
 use crate::own_code::OwnCode;
 use crate::replay::{Replay, WhatIf};
+use crate::step_split::StepClass;
 use crate::top_operators::CodePlace;
 use by_name::ByName;
 
@@ -43,7 +44,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) replay: &'a Replay,
     /// The time of all steps without a profiler.
     pub(crate) base: Nanos,
-    /// The time of all steps in which a device works.
+    /// The time of all steps in which the busiest device works, whatever the CPU does.
     pub(crate) busy: Nanos,
     /// By event, the innermost frame of the user's own code that led to it.
     pub(crate) frames: Vec<Option<StringId>>,
@@ -124,17 +125,27 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// Returns the time in which at least one kernel, copy or fill of the steps runs.
+    /// Returns the time in which at least one kernel, copy or fill of the steps runs on the busiest
+    /// device. A collective may just wait for a rank that is late, so that it does not count.
     fn busy_time(&self) -> Nanos {
-        let (mut busy, mut end) = (Nanos::ZERO, Nanos::ZERO);
+        let communicates =
+            self.names(|name| StepClass::of_device_work(name) == StepClass::Communication);
+        // By device, the busy time and the last end so far.
+        let mut devices: FxHashMap<u64, (Nanos, Nanos)> = FxHashMap::default();
         // In start order, as all events.
         for &id in &self.kernels {
             let work = self.profile.event(id);
-            let from = work.start.max(end);
-            end = end.max(work.end());
-            busy = busy + end.saturating_sub(from);
+            if communicates[work.name.index()] {
+                continue;
+            }
+            let number = self.profile.threads()[work.thread.index()].process;
+            let (busy, end) = devices.entry(number).or_default();
+            let from = work.start.max(*end);
+            *end = work.end().max(*end);
+            *busy = *busy + end.saturating_sub(from);
         }
-        busy
+        let busy = devices.into_values().map(|(busy, _)| busy);
+        busy.max().unwrap_or_default()
     }
 
     pub(crate) fn name(&self, id: EventId) -> &'a str {

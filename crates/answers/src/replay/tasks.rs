@@ -266,12 +266,11 @@ impl Tasks {
                 let limit = end.saturating_add(CLOCK_ERROR);
                 let ended = works.partition_point(|&other| work(other).end <= limit);
                 let last = ended.checked_sub(1).map(|last| works[last]);
-                let joint = self.joints.of(call);
-                if let Some(last) =
-                    last.filter(|&last| self.device.tasks[last as usize].end > begin)
-                    && joint.waits_for == NONE
-                {
-                    joint.waits_for = first + last;
+                if let Some(last) = last.filter(|&last| work(last).end > begin) {
+                    let joint = self.joints.of(call);
+                    if joint.waits_for == NONE {
+                        joint.waits_for = first + last;
+                    }
                 }
             }
         }

@@ -145,15 +145,14 @@ mod tests {
         assert_eq!(outcome(launching(40), "launch-bound"), "clean");
     }
 
-    // The streams take turns, so that one kernel runs at nearly all times. Nothing tells whether they
-    // could run together.
-    #[test]
-    fn work_of_the_device_is_not_saved() {
+    /// Returns the price of launches whose streams take turns, so that one kernel runs at nearly all
+    /// times.
+    fn price_of_turns(kernel: impl Fn(usize) -> &'static str) -> f64 {
         let profile = training(4, |time, _| {
             for stream in 0..4 {
                 for _ in 0..15 {
                     time.operator("aten::mm", |time| {
-                        time.kernel_on(stream, "gemm", 12);
+                        time.kernel_on(stream, kernel(stream), 12);
                         time.idle(12);
                     });
                 }
@@ -162,8 +161,23 @@ mod tests {
         });
         let found = advise(profile).findings;
         let found = found.iter().find(|one| one.rule.id == "launch-bound");
-        let share = found.map_or(0.0, |finding| finding.share);
+        found.map_or(0.0, |finding| finding.share)
+    }
+
+    // Nothing tells whether the kernels could run together.
+    #[test]
+    fn work_of_the_device_is_not_saved() {
+        let share = price_of_turns(|_| "gemm");
         assert!(share < 0.5, "{share}");
+    }
+
+    #[test]
+    fn collectives_that_may_wait_for_others_are_no_work_of_the_device() {
+        let share = price_of_turns(|stream| match stream {
+            0 => "gemm",
+            _ => "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+        });
+        assert!(share > 0.5, "{share}");
     }
 
     // One large kernel keeps the device busy while the small ones are launched.
