@@ -32,12 +32,15 @@ const OPERATORS: usize = 4;
 const FEWER_OPERATORS: usize = 3;
 const FEWEST_FUNCTIONS: usize = 3;
 
-/// The largest numbers of operators and of findings, in the order in which they are tried.
-const FITS: [(usize, usize); 7] = [
+/// The largest numbers of operators and of findings, in the order in which they are tried. A second
+/// finding tells more than any operator.
+const FITS: [(usize, usize); 9] = [
     (OPERATORS, FINDINGS),
     (FEWER_OPERATORS, FINDINGS),
-    (FEWER_OPERATORS, 2),
+    (2, FINDINGS),
     (2, 2),
+    (1, 2),
+    (0, 2),
     (2, 1),
     (1, 1),
     (0, 1),
@@ -490,7 +493,7 @@ fn error_text(screen: &Screen) -> Option<String> {
     let recorded = screen.paths.total + recording;
     let cost = is_share(recording, recorded, LEAST).then(|| {
         format!(
-            "without the profiler's own cost ({})",
+            "without the profiler's own {}",
             percent(recording, recorded)
         )
     });

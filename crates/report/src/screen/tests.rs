@@ -243,6 +243,15 @@ fn operators_and_findings_make_room_for_functions() {
         assert!(text.lines().count() <= LINES, "{text}");
         assert!(text.contains("forward (train.py:5)"), "{text}");
     }
+    // A second finding stays for longer than any operator.
+    let text = screen_text(&screen, &end);
+    assert_eq!(
+        (found(&text), text.contains("aten::addmm  ")),
+        (2, false),
+        "{text}"
+    );
+    end.wrote
+        .extend(["a line", "another", "a third"].map(Into::into));
     assert_eq!(found(&screen_text(&screen, &end)), 1);
 }
 
