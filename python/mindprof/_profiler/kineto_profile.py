@@ -46,6 +46,9 @@ _DISTRIBUTED = "distributedInfo"
 # Warnings that are shown once per process.
 _WARNINGS_SHOWN: set[str] = set()
 
+# The metadata key under which tools look for the properties of devices.
+_DEVICES = "deviceProperties"
+
 # The metadata key of the name of a backend that torch does not contain.
 _BACKEND = "privateuse1_backend"
 
@@ -214,6 +217,16 @@ class _KinetoProfile(SharedResults):
         self._has_new_results = self._initialized("stopping trace")._stop_trace()
         # After the recording has stopped, which would contain these calls.
         self._update_distributed_info()
+        self._note_devices()
+
+    def _note_devices(self) -> None:
+        """Adds the devices that were recorded to the metadata, unless the user has set the key."""
+        is_recorded = ProfilerActivity.CUDA in (self.activities or ())
+        if not is_recorded or _DEVICES in self._trace_metadata:
+            return
+        found = trace_metadata.device_properties()
+        if found is not None:
+            self.add_metadata_json(_DEVICES, found)
 
     def _update_distributed_info(self) -> None:
         """Updates the metadata about ranks from the current process groups.

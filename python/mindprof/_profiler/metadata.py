@@ -34,6 +34,42 @@ def host_name() -> str:
     return quoted(socket.gethostname())
 
 
+# What torch tells of a device in its traces, by the attribute of the device's properties.
+_PROPERTIES = {
+    "name": "name",
+    "totalGlobalMem": "total_memory",
+    "computeMajor": "major",
+    "computeMinor": "minor",
+    "maxThreadsPerBlock": "max_threads_per_block",
+    "maxThreadsPerMultiprocessor": "max_threads_per_multi_processor",
+    "regsPerMultiprocessor": "regs_per_multiprocessor",
+    "warpSize": "warp_size",
+    "sharedMemPerBlock": "shared_memory_per_block",
+    "numSms": "multi_processor_count",
+    "sharedMemPerBlockOptin": "shared_memory_per_block_optin",
+    "sharedMemPerMultiprocessor": "shared_memory_per_multiprocessor",
+}
+
+
+def device_properties() -> str | None:
+    """Returns the CUDA devices of this process as JSON, or `None` if it has not used any.
+
+    The keys are those of torch's traces. Properties that this torch does not tell are left out.
+    """
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    # Asking for a device would initialize CUDA, which takes seconds.
+    if cuda is None or not getattr(cuda, "is_initialized", bool)():
+        return None
+    import json
+
+    devices = []
+    for number in range(cuda.device_count()):
+        found = cuda.get_device_properties(number)
+        known = {key: getattr(found, name, None) for key, name in _PROPERTIES.items()}
+        devices.append({"id": number, **{k: v for k, v in known.items() if v is not None}})
+    return json.dumps(devices) if devices else None
+
+
 def distributed(environment: Mapping[str, str] = os.environ) -> str | None:
     """Returns the rank and the number of processes as JSON, or `None` if they are unknown.
 
