@@ -131,6 +131,23 @@ mod tests {
         assert_eq!(advice.incomplete, []);
     }
 
+    // The engine of autograd launches the backward pass of a captured step on its own thread.
+    #[test]
+    fn launches_that_other_threads_capture_need_no_kernels() {
+        let advice = advise(training(4, |time, _| {
+            time.compute(10, 100);
+            time.runtime("cudaStreamBeginCapture_v10000", 2);
+            time.beside("torch/autograd/graph.py(1): engine", |time| {
+                for _ in 0..20 {
+                    time.runtime("cudaLaunchKernel", 10);
+                }
+            });
+            time.idle(300);
+            time.runtime("cudaStreamEndCapture_v10000", 2);
+        }));
+        assert_eq!(advice.incomplete, []);
+    }
+
     /// Steps with one operator and a note about the profile.
     fn noted(key: &str, note: &str) -> Profile {
         training(4, |time, _| {

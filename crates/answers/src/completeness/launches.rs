@@ -31,7 +31,8 @@ impl Launches {
         let is_device: Vec<bool> = (profile.threads().iter())
             .map(|thread| thread.device != DeviceKind::Cpu)
             .collect();
-        let mut is_capturing = vec![false; is_device.len()];
+        // The backward pass of a captured step launches on a thread of its own.
+        let mut capturing: FxHashSet<u64> = FxHashSet::default();
         let mut launches: Vec<u32> = Vec::new();
         let mut worked: Vec<u32> = Vec::new();
         let mut counted = Self::default();
@@ -42,12 +43,21 @@ impl Launches {
                     counted.has_work = true;
                     worked.push(correlation(index));
                 }
-                Category::Runtime => match calls[event.name.index()] {
-                    Call::Launch if !is_capturing[thread] => launches.push(correlation(index)),
-                    Call::BeginCapture => is_capturing[thread] = true,
-                    Call::EndCapture => is_capturing[thread] = false,
-                    Call::Launch | Call::Other => {}
-                },
+                Category::Runtime => {
+                    let process = profile.threads()[thread].process;
+                    match calls[event.name.index()] {
+                        Call::Launch if !capturing.contains(&process) => {
+                            launches.push(correlation(index));
+                        }
+                        Call::BeginCapture => {
+                            capturing.insert(process);
+                        }
+                        Call::EndCapture => {
+                            capturing.remove(&process);
+                        }
+                        Call::Launch | Call::Other => {}
+                    }
+                }
                 Category::Kernel
                 | Category::Operator
                 | Category::Annotation
