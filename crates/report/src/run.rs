@@ -110,6 +110,11 @@ pub fn run_hints(report: &RunReport, options: RunOptions) -> Vec<String> {
 /// Returns the total time of imports, and in parentheses the modules that took longest:
 /// `2.769s (torch 1.440s)`.
 pub fn imports_text(imports: &[ImportTime]) -> String {
+    imports_in(imports, time)
+}
+
+/// As [`imports_text`], with times in another form.
+pub(crate) fn imports_in(imports: &[ImportTime], time: impl Fn(Nanos) -> String) -> String {
     let total = Nanos(imports.iter().map(|import| import.time.0).sum());
     let named: Vec<String> = imports
         .iter()

@@ -15,7 +15,7 @@ use self::functions::{fitted, function_rows, is_passing_on};
 use crate::advice;
 use crate::grid::{Align, characters, cut, dense_grid, push_wrapped};
 use crate::number::memory_text;
-use crate::run::imports_text;
+use crate::run::imports_in;
 use crate::steps::{is_share, percent, short_time, slow_text, split_text};
 use crate::visible::visible;
 
@@ -475,7 +475,7 @@ fn facts(screen: &Screen) -> Vec<String> {
     }
     facts.extend(error_text(screen));
     if is_share(report.import_time(), report.recorded, FACT) {
-        let imports = imports_text(&report.imports);
+        let imports = imports_in(&report.imports, short_time);
         facts.push(format!("imports, in none of these shares: {imports}"));
     }
     facts
