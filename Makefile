@@ -24,9 +24,11 @@ help: ## Print this list
 .PHONY: demo
 demo: export CARGO_PROFILE_DEV_OPT_LEVEL := 0
 demo: export CARGO_PROFILE_DEV_DEBUG := 0
-demo: $(VENV)/maturin ## Train a small model, print the table of a step, write a trace and a memory timeline
+demo: $(VENV)/maturin ## Train a small model, print the table of a step and write its files; then let a slow program be explained
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 	$(BIN)/python examples/train.py
+	@echo
+	$(BIN)/mindprof run --out out/slow_features examples/slow_features.py
 
 .PHONY: test
 test: test-rust test-loom test-python test-page ## Run every test: Rust, Python and the scripts of pages

@@ -23,6 +23,7 @@ EXPECTED: dict[str, tuple[str, list[str], int]] = {
     ),
     "big_trace": ("out/small.json.gz: ", ["big.json.gz", "small.json.gz"], 0),
     "flame_graph": ("speedscope", ["flames.svg", "calls.speedscope.json"], 0),
+    "slow_features": ("loss 0.", [], 0),
     "data_frames": ("self_cpu_time_total", ["frames.json", "events.parquet"], 0),
 }
 
@@ -45,6 +46,20 @@ def test_the_example_runs(name: str, tmp_path: Path) -> None:
     assert text in run.stdout
     for file in files:
         assert (tmp_path / "out" / file).stat().st_size > 100, file
+
+
+def test_the_slow_program_is_explained(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "mindprof", "run", "--out", "out", EXAMPLES / "slow_features.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    verdict, _, rest = run.stderr.partition("Total ")
+    assert "is spent in crowding (slow_features.py:" in " ".join(verdict.split())
+    assert "move the Python loop out of the step" in rest
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_the_part_of_a_trace_is_smaller(tmp_path: Path) -> None:
