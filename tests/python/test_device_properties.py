@@ -7,7 +7,6 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-
 from mindprof._profiler.metadata import device_properties
 
 
