@@ -44,7 +44,7 @@ def train(steps):
         sum(layer(x).sum() for layer in net).backward()
         optimizer.step()
 
-train(12)
+train(12 * REPEAT)
 """,
     # Operators of 50 microseconds and more.
     "large_operators": """
@@ -67,7 +67,7 @@ def train(steps):
         optimizer.step()
         evaluate(net, x)
 
-train(60)
+train(60 * REPEAT)
 """,
     # Functions of the program with known shares, between operators of all sizes.
     "functions": """
@@ -100,7 +100,7 @@ def train(steps):
         optimizer.step()
         metrics(y)
 
-train(300)
+train(300 * REPEAT)
 """,
     "pure_python": """
 def leaf(x):
@@ -119,7 +119,7 @@ def words(n):
         counts[key] = counts.get(key, 0) + 1
     return sorted(counts.items())
 
-for _ in range(60):
+for _ in range(60 * REPEAT):
     walk(300_000)
     words(200_000)
 """,
@@ -136,6 +136,11 @@ for size in range(16, 22):
         compiled(x, 2.0).backward()
 """,
 }
+
+
+# How often the work of a program is repeated when shares are compared: their error shrinks with the
+# number of samples.
+REPEAT_FOR_SHARES = 4
 
 
 def tools(folder: Path) -> dict[str, list[str]]:
@@ -199,7 +204,8 @@ def main() -> None:
         folder = Path(name)
         for program in arguments.programs or PROGRAMS:
             path = folder / f"{program}.py"
-            path.write_text(PROGRAMS[program])
+            repeat = REPEAT_FOR_SHARES if arguments.shares else 1
+            path.write_text(f"REPEAT = {repeat}\n{PROGRAMS[program]}")
             if arguments.shares:
                 show_shares(program, path, folder)
                 continue
