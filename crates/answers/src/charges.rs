@@ -74,6 +74,8 @@ pub(crate) struct Node {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Charges {
     pub(crate) nodes: Vec<Node>,
+    /// The largest part of a function's time that recording may have taken.
+    pub(crate) most_recording: f64,
     /// By node and name of the outermost event called from it, what such events took.
     pub(crate) called: FxHashMap<(usize, StringId), CalledWork>,
 }
@@ -115,6 +117,8 @@ impl AllCharges {
         let main = main_thread(profile);
         let context = Context::build(analysis, work, main);
         let recorder = RecorderCost::of_own(analysis);
+        all.main.most_recording = recorder.most();
+        all.others.most_recording = recorder.most();
         let names: Vec<CostName> = profile.strings().iter().map(CostName::of).collect();
         let profilers = Profilers::build(profile, work.side_ranges().is_some());
         let is_of_main: Vec<bool> = (0..profile.threads().len())

@@ -135,12 +135,9 @@ struct PathTree<'a> {
 }
 
 impl PathSum<'_> {
-    /// At least this part of the own time is the program's, whatever recording is said to cost.
-    const LEAST_OWN: f64 = 0.1;
-
-    /// Takes the time that recording took out of the own time and its parts.
-    fn leave_out_recording(&mut self) {
-        let most = Nanos((self.own.0 as f64 * (1.0 - Self::LEAST_OWN)) as u64);
+    /// Takes the time that recording took, at most this part, out of the own time and its parts.
+    fn leave_out_recording(&mut self, most: f64) {
+        let most = Nanos((self.own.0 as f64 * most) as u64);
         self.recording = self.recording.min(most);
         let left = self.own.saturating_sub(self.recording).0 as f64 / self.own.0.max(1) as f64;
         let parts = [
@@ -304,7 +301,7 @@ impl<'a> PathTree<'a> {
             }
         }
         for sum in &mut self.sums {
-            sum.leave_out_recording();
+            sum.leave_out_recording(charges.most_recording);
         }
         for index in (0..self.sums.len()).rev() {
             let total = self.sums[index].total + self.sums[index].own;

@@ -130,13 +130,14 @@ impl Screen {
         let waits: u64 = report.waits.times().iter().map(|time| time.0).sum();
         let paths = CodePaths::build(analysis, &charges.main, &own, &facts.sources);
         let is_waiting = report.waits.has_workers && waits as f64 > WAITING * paths.total.0 as f64;
+        let operators = unrecorded(analysis, top.operators, paths.total);
         Self {
             step_operators: step_operators(analysis, &charges, &paths, &known),
             paths,
             elsewhere: is_waiting
                 .then(|| CodePaths::build(analysis, &charges.others, &own, &facts.sources))
                 .and_then(|paths| elsewhere(&paths)),
-            operators: unrecorded(analysis, top.operators),
+            operators,
             wide: top.wide,
             growth: MemoryGrowth::find(analysis, &own, &known, None),
             lost: profile.loss().count(LossCause::Budget),
@@ -241,17 +242,20 @@ fn step_operators(
     })
 }
 
-/// Takes the time that recording took out of the times of operators. About half of it lies inside of
-/// the operators, the rest between them.
-fn unrecorded(analysis: &Analysis, mut operators: Vec<TopOperator>) -> Vec<TopOperator> {
-    let each = RecorderCost::of_own(analysis)
-        .per_event(Category::Operator, CostName::Other)
-        .0
-        / 2;
+/// Takes the time that recording took out of the times of operators, which are parts of `total`. About
+/// half of it lies inside of the operators, the rest between them.
+fn unrecorded(
+    analysis: &Analysis,
+    mut operators: Vec<TopOperator>,
+    total: Nanos,
+) -> Vec<TopOperator> {
+    let recorder = RecorderCost::of_own(analysis);
+    let each = recorder.per_event(Category::Operator, CostName::Other).0 / 2;
     for operator in &mut operators {
-        let time = &mut operator.called.time;
-        let least = Nanos(time.0 / 10);
-        *time = time.saturating_sub(Nanos(each * operator.calls)).max(least);
+        let time = operator.called.time;
+        let most = Nanos((time.0 as f64 * recorder.most()) as u64);
+        let recording = Nanos(each * operator.calls).min(most);
+        operator.called.time = time.saturating_sub(recording).min(total);
     }
     operators.sort_by_key(|operator| std::cmp::Reverse(operator.called.time));
     operators

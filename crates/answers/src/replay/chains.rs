@@ -17,9 +17,6 @@ use super::task_queue::TaskQueue;
 use super::tasks::NONE;
 use crate::recorder_cost::{CostName, RecorderCost};
 
-/// At most this part of a task is the recorder's time.
-const MOST_RECORDING: f64 = 0.9;
-
 /// The recorder's time that is looked for in the tasks that follow, at most.
 const LARGEST_DEBT: Nanos = Nanos(50_000);
 
@@ -41,6 +38,8 @@ pub(super) struct Chain {
     recording: Nanos,
     /// The recorder's time in a gap that was dropped.
     carried: Nanos,
+    /// The largest part of a task that recording may have taken.
+    most: f64,
 }
 
 /// An event that has begun.
@@ -89,6 +88,9 @@ impl Chain {
         let (mut chains, chain_of) = Self::begin(profile, loop_thread, |event| {
             is_backward(event) || takes_tasks(event.thread.index())
         });
+        for chain in &mut chains {
+            chain.most = cost.most();
+        }
         for (index, event) in profile.events().iter().enumerate() {
             let chain = chain_of[event.thread.index()];
             if chain == NONE || !is_host_event(event) {
@@ -169,6 +171,7 @@ impl Chain {
             now: Nanos::ZERO,
             recording: Nanos::ZERO,
             carried: Nanos::ZERO,
+            most: 0.0,
         }
     }
 
@@ -227,7 +230,7 @@ impl Chain {
             time
         } else {
             // What does not fit is the time of the tasks around it.
-            let most = Nanos((time.0 as f64 * MOST_RECORDING) as u64);
+            let most = Nanos((time.0 as f64 * self.most) as u64);
             let recording = self.recording.min(most);
             self.recording = (self.recording - recording).min(LARGEST_DEBT);
             recording

@@ -4,7 +4,7 @@ use mindprof_answers::{
     Work,
 };
 use mindprof_model::{
-    Category, DeviceKind, Event, Part, Profile, StackId, StepMark, StringTable, Thread,
+    Category, DeviceKind, Event, Part, Profile, Recorder, StackId, StepMark, StringTable, Thread,
 };
 
 use super::*;
@@ -253,6 +253,29 @@ fn operators_and_findings_make_room_for_functions() {
     end.wrote
         .extend(["a line", "another", "a third"].map(Into::into));
     assert_eq!(found(&screen_text(&screen, &end)), 1);
+}
+
+// 20,000 operators of 150 ns in each step: recording one took far less than it usually does.
+#[test]
+fn shares_of_the_smallest_operators_are_parts_of_the_whole() {
+    let mut part = Part::from(profile_of(20_000, 0));
+    Recorder::default().write(&mut part.metadata);
+    let profile = part.into_profile().expect("the part stays sound");
+    let screen = screen_of(profile, ScreenFacts::default());
+    let text = screen_text(&screen, &end());
+    assert!(
+        text.contains("without the profiler's own 30 %"),
+        "40 % of metrics: {text}"
+    );
+    let total = screen.paths.total;
+    let all = screen.operators.iter().map(|one| one.called.time.0);
+    assert!(all.clone().all(|time| time <= total.0), "{text}");
+    assert!(
+        screen
+            .operators
+            .iter()
+            .all(|one| one.called.time > Nanos::ZERO)
+    );
 }
 
 #[test]

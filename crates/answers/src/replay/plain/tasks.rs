@@ -129,9 +129,6 @@ const KERNEL_GAP: Nanos = Nanos(1_500);
 /// The longest time that a launch or a thread takes to begin, whatever was recorded.
 const LONGEST_START: Nanos = Nanos(30_000);
 
-/// At most this part of a task is the recorder's time.
-const MOST_RECORDING: f64 = 0.9;
-
 /// The recorder's time that is looked for in the tasks that follow, at most.
 const LARGEST_DEBT: Nanos = Nanos(50_000);
 
@@ -516,7 +513,7 @@ fn host_chains(analysis: &Analysis, loop_thread: ThreadId, cost: &RecorderCost) 
     let process = profile.threads()[loop_thread.index()].process;
     let names: Vec<CostName> = profile.strings().iter().map(CostName::of).collect();
     let mut chains: Vec<Chain> = (0..profile.threads().len())
-        .map(|thread| Chain::new(thread as u32))
+        .map(|thread| Chain::new(thread as u32, cost.most()))
         .collect();
     for (index, event) in profile.events().iter().enumerate() {
         let thread = profile.threads()[event.thread.index()];
@@ -596,6 +593,8 @@ struct Cost {
 /// The tasks of one thread while its events are read in start order.
 struct Chain {
     thread: u32,
+    /// The largest part of a task that recording may have taken.
+    most: f64,
     tasks: Vec<Task>,
     open: Vec<Open>,
     now: Nanos,
@@ -614,9 +613,10 @@ struct Open {
 }
 
 impl Chain {
-    fn new(thread: u32) -> Self {
+    fn new(thread: u32, most: f64) -> Self {
         Self {
             thread,
+            most,
             tasks: Vec::new(),
             open: Vec::new(),
             now: Nanos::ZERO,
@@ -674,7 +674,7 @@ impl Chain {
             time
         } else {
             // What does not fit is the time of the tasks around it.
-            let most = Nanos((time.0 as f64 * MOST_RECORDING) as u64);
+            let most = Nanos((time.0 as f64 * self.most) as u64);
             let recording = self.recording.min(most);
             self.recording = (self.recording - recording).min(LARGEST_DEBT);
             recording
