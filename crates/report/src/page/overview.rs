@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use mindprof_answers::{Bound, Finding};
 use mindprof_model::Nanos;
 
-use super::code::functions_table;
+use super::code::{OWN_AND_TOTAL, functions_table};
 use super::contents::Contents;
 use super::findings::finding_cards;
 use super::markup::{escaped, sentence, with_units};
@@ -42,6 +42,7 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
     if !functions.rows.is_empty() {
         html.push_str("<h2>Your functions</h2>\n");
         html.push_str(&functions.html());
+        html.push_str(OWN_AND_TOTAL);
         html.push_str(
             "<p class=\"quiet\"><a href=\"#code\">All functions, lines and modules</a></p>\n",
         );
