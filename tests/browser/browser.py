@@ -140,6 +140,7 @@ class Page:
         height: int = 900,
         dark: bool = False,
         scripts: bool = True,
+        early: str = "",
     ) -> None:
         self.browser = browser
         self.path = path
@@ -159,6 +160,9 @@ class Page:
         )
         if not scripts:
             self.call("Emulation.setScriptExecutionDisabled", value=True)
+        if early:
+            # Runs before the page's own script.
+            self.call("Page.addScriptToEvaluateOnNewDocument", source=early)
         self.call("Page.navigate", url=path.resolve().as_uri() + view)
         self.wait("document.readyState === 'complete'")
         if scripts:

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { firstFrom, fittedRange, hitLane, visitVisible } from "../../crates/report/page/lanes.js";
-import { levelPositions, nest, startsOf, subtractInner } from "../../crates/report/page/nesting.js";
+import { nest, startsOf } from "../../crates/report/page/nesting.js";
 import { rulerMarks } from "../../crates/report/page/marks.js";
 
 /** Returns disjoint intervals of a pseudo-random lane. */
@@ -71,14 +71,27 @@ test("events nest by time, and calls that are left out leave no gap", () => {
   // a |----------|   b   |---|   c |-| inside of b, d after a
   const events = { start: [0, 10, 12, 100], duration: [50, 20, 5, 10] };
   const nested = nest(events, 0, 4);
-  assert.deepEqual(Array.from(nested.depth), [0, 1, 2, 0]);
   assert.deepEqual(Array.from(nested.parent), [-1, 0, 1, -1]);
-  assert.deepEqual(levelPositions(nested, 0).map((level) => Array.from(level)), [[0, 3], [1], [2]]);
-  const own = new Float64Array(4);
-  subtractInner(events, nested, 0, own);
-  assert.deepEqual(Array.from(own), [30, 15, 5, 10]);
+  assert.deepEqual(nested.levels.map((level) => Array.from(level)), [[0, 3], [1], [2]]);
+  assert.deepEqual(Array.from(nested.own), [30, 15, 5, 10]);
   const without = nest(events, 0, 4, (index) => index !== 1);
-  assert.deepEqual(levelPositions(without, 0).map((level) => Array.from(level)), [[0, 3], [2]]);
+  assert.deepEqual(without.levels.map((level) => Array.from(level)), [[0, 3], [2]]);
+});
+
+test("events of a later track keep their positions, and zero durations have nothing inside", () => {
+  // a |--|   then b at a point, c |---| from the same point on
+  const nested = nest({ start: [0, 0, 10, 10], duration: [9, 5, 0, 7] }, 1, 3);
+  assert.deepEqual(Array.from(nested.parent), [-1, -1, -1]);
+  assert.deepEqual(nested.levels.map((level) => Array.from(level)), [[1, 2, 3]]);
+});
+
+test("a hundred levels are kept apart, and no events have none", () => {
+  const count = 100, events = { start: Array.from({ length: count }, (_, index) => index), duration: Array.from({ length: count }, (_, index) => 1000 - 2 * index) };
+  const nested = nest(events, 0, count);
+  assert.deepEqual(nested.levels.map((level) => Array.from(level)), Array.from({ length: count }, (_, index) => [index]));
+  assert.deepEqual(Array.from(nested.parent), Array.from({ length: count }, (_, index) => index - 1));
+  assert.equal(nested.own[0], 2);
+  assert.deepEqual(nest(events, 0, 0).levels, []);
 });
 
 test("starts follow from gaps, from the start or the end of the event before", () => {

@@ -6,7 +6,7 @@ import { readIndex, readRange, readView, writeRange, writeView } from "../../cra
 import { isMatching, readOrder, sortedOrder } from "../../crates/report/page/sorting.js";
 import { shortName } from "../../crates/report/page/names.js";
 import { csvText } from "../../crates/report/page/csv.js";
-import { COLOUR_COUNT, colourList, colourNumber } from "../../crates/report/page/colours.js";
+import { CATEGORIES, COLOUR_COUNT, colourList, colourNumber, familyColours } from "../../crates/report/page/colours.js";
 
 test("times have three digits, as in the tables of Rust", () => {
   const texts = [0, 510, 9994, 9996, 99960, 1.5e6, 2.5e9, -1500].map(timeText);
@@ -89,4 +89,12 @@ test("a name has one colour, and all colours exist", () => {
   assert.equal(colourNumber("aten::mm", 0), colourNumber("aten::mm", 0));
   for (const isDark of [false, true]) assert.equal(colourList(isDark).length, COLOUR_COUNT);
   assert.ok(colourNumber("anything", 6) < COLOUR_COUNT);
+});
+
+test("the legend of a category has colours that its events have", () => {
+  CATEGORIES.forEach((_, category) => {
+    const [first, ...others] = familyColours(category, false);
+    assert.equal(first, colourList(false)[category * COLOUR_COUNT / CATEGORIES.length]);
+    assert.equal(others.length, 3);
+  });
 });

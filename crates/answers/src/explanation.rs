@@ -8,8 +8,11 @@ use crate::advice::Advice;
 use crate::charges::AllCharges;
 use crate::completeness::Completeness;
 use crate::functions::Functions;
+use crate::headline::{Headline, Known, RunFacts};
 use crate::own_code::OwnCode;
+use crate::source_files::SourceFiles;
 use crate::step_times::StepTimes;
+use crate::steps::Step;
 use crate::top_operators::{TopOperator, TopOperators};
 use crate::work::Work;
 
@@ -28,6 +31,10 @@ pub struct Explanation {
     pub functions: Functions,
     /// The operators of the main thread by decreasing time.
     pub operators: Vec<TopOperator>,
+    /// The basis of the first sentence.
+    pub headline: Headline,
+    /// The user's functions as the launcher of a run listed them.
+    pub sources: SourceFiles,
     /// The number of lost events.
     pub lost: u64,
     /// The numbers of events that the profile has and that its recording had, if it was cut.
@@ -39,13 +46,28 @@ impl Explanation {
     pub fn build(analysis: &Analysis, work: &Work, own: &OwnCode) -> Self {
         let profile = analysis.profile();
         let charges = AllCharges::build(analysis, work);
+        let top = TopOperators::build(analysis, own, &charges.is_main);
+        let steps = StepTimes::build(analysis, own);
+        let known: Vec<Step> = steps.steps.iter().map(|time| time.step).collect();
+        let sources = SourceFiles::read(profile.metadata());
+        let mut run = RunFacts::read(profile.metadata());
+        if run.rest == Nanos::ZERO {
+            run.rest = profile.span();
+        }
+        let origin = Known {
+            own,
+            sources: &sources,
+            run,
+        };
         Self {
             span: profile.span(),
             events: profile.events().len(),
-            steps: StepTimes::build(analysis, own),
+            operators: top.operators.clone(),
+            headline: Headline::build(analysis, &charges, top, &known, origin),
+            sources,
+            steps,
             advice: Advice::build(analysis, own),
             functions: Functions::build(analysis, work, own),
-            operators: TopOperators::build(analysis, own, &charges.is_main).operators,
             lost: profile.loss().total(),
             cut: Completeness::cut_of(profile),
         }

@@ -35,6 +35,7 @@ mod device;
 mod diff;
 mod explanation;
 mod functions;
+mod headline;
 mod input_dtypes;
 mod labels;
 mod last_window;
@@ -82,6 +83,10 @@ pub use device::{
 pub use diff::{Change, Diff, DiffOptions, Measure, Side, Whole};
 pub use explanation::Explanation;
 pub use functions::{FunctionCost, Functions, LineCost};
+pub use headline::{
+    Compiled, Elsewhere, Headline, RUN_FACTS_KEY, RunFacts, StepOperators, Subject, first_findings,
+    worth_mending,
+};
 pub use labels::Label;
 pub use last_window::last_window;
 pub use memory_growth::{GrownLine, MemoryGrowth};
@@ -92,7 +97,7 @@ pub use questions::{QUESTIONS, Question, ask, micros};
 pub use replay::{Replay, Replayed, Timing, WhatIf};
 pub use run::{RunMarks, RunReport, RunSteps};
 pub use sampling::Sampling;
-pub use screen::{Compiled, Elsewhere, Screen, ScreenFacts, StepOperators};
+pub use screen::{Screen, ScreenFacts};
 pub use side_ranges::{IMPORT_PREFIX, RUN_KEY, SideRanges};
 pub use snapshot::{
     DeviceMemory, FreeElsewhere, HeldBy, History, HolderKind, LineHolder, MemoryCurve,

@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use mindprof_analyze::{Cut, Folded, PATH_LEVELS, SLIM_KEY, StackMetric, slim};
 use mindprof_answers::{
-    Compiled, FUNCTIONS_KEY, OwnCode, Pictures, RUN_KEY, RunMarks, RunReport as Report,
-    Screen as Contents, ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Span,
-    Work, WorkersStart, last_window,
+    Compiled, FUNCTIONS_KEY, OwnCode, Pictures, RUN_FACTS_KEY, RUN_KEY, RunMarks,
+    RunReport as Report, Screen as Contents, ScreenFacts, SideRanges, SourceFile, SourceFiles,
+    SourceFunction, Span, Work, WorkersStart, last_window,
 };
 use mindprof_formats::write_folded_paths;
 use mindprof_model::{Nanos, Place};
@@ -278,6 +278,12 @@ impl RunReport {
     #[staticmethod]
     fn functions(sources: Vec<Source>) -> (&'static str, String) {
         (FUNCTIONS_KEY, source_files(sources).functions_json())
+    }
+
+    /// Returns the metadata that tells readers of the trace the facts that the first sentence rests
+    /// on: its key and its JSON.
+    fn run_facts(&self, facts: Facts) -> (&'static str, String) {
+        (RUN_FACTS_KEY, facts.into_engine().run(&self.report).json())
     }
 
     /// Returns the files that the frames of the recording refer to and that are the user's own.

@@ -54,3 +54,13 @@ export function colourList(isDark) {
   }
   return colours;
 }
+
+/**
+ * Returns some colours of a category, in the order of their hues.
+ * @param {number} category
+ * @param {boolean} isDark
+ */
+export function familyColours(category, isDark) {
+  const colours = colourList(isDark).slice(category * HUES, (category + 1) * HUES);
+  return colours.filter((_, index) => index % 6 === 0);
+}

@@ -29,7 +29,7 @@ export function showFinding(profile, root, number) {
       finding.count > 0 ? make("li", {}, make("b", {}, grouped(finding.count)), make("span", {}, finding.count === 1 ? "event shows it" : "events show it")) : null),
     ...finding.lines.map((/** @type {string} */ line) => make("p", {}, line)),
     make("p", { class: "try" }, make("b", {}, "Try"), ` ${finding.remedy}`));
-  if (finding.is_priced) root.append(make("p", { class: "quiet" }, "The saving comes from a replay of the recording without this work, so that what overlaps with other work counts for nothing."));
+  if (finding.basis) root.append(make("p", { class: "quiet" }, `${finding.basis}.`));
   if (finding.function) {
     const key = `${finding.file}:${finding.line}:${finding.function}`;
     root.append(make("p", {}, "Function: ", make("a", { href: `#detail?kind=function&name=${encodeURIComponent(key)}` }, `${finding.function} (${finding.file}:${finding.line})`)));

@@ -75,7 +75,7 @@ export class FlamePane {
     });
     showTable(byId("flame-table"), {
       id: "frames", caption: `Frames: ${this.picture.title}`, sorted: 1, rows,
-      columns: [{ title: "Frame", kind: "name" }, { title: "Own", kind }, { title: "Own %", kind: "share" }, { title: "Total", kind }, { title: "Total %", kind: "share" }],
+      columns: [{ title: "Frame", kind: "name" }, { title: "Self", kind, meaning: "Without the frames that it calls." }, { title: "Self %", kind: "share" }, { title: "Total", kind }, { title: "Total %", kind: "share" }],
     });
     byId("flame-table").classList.add("wide");
   }

@@ -33,16 +33,21 @@ export function startsOf(gap, inside, duration, tracks) {
 /**
  * @typedef {object} Nested
  * @property {Int32Array} parent  The position of the event around each event, or -1.
- * @property {Uint16Array} depth
- * @property {number} levels
+ * @property {Float64Array} own  The time of each event without the events directly inside of it.
+ * @property {Int32Array[]} levels  The positions of each level, sorted by start.
  */
+
+/** The depth of events that are left out, and the largest one of the others. */
+const NOWHERE = 65535, DEEPEST = 65534;
 
 /**
  * Nests the events of a track, except those that are left out.
  *
- * a |-----------|     depth 0
- * b   |---|           depth 1, parent a
- * c         |--|      depth 1, parent a
+ * a |-----------|     level 0
+ * b   |---|           level 1, parent a
+ * c         |--|      level 1, parent a
+ *
+ * One pass does everything, because the page waits for it when it opens.
  *
  * @param {Intervals} events
  * @param {number} first
@@ -52,52 +57,60 @@ export function startsOf(gap, inside, duration, tracks) {
  */
 export function nest(events, first, count, isKept) {
   const { start, duration } = events;
-  const parent = new Int32Array(count).fill(-1);
-  const depth = new Uint16Array(count).fill(65535);
+  const parent = new Int32Array(count), depth = new Uint16Array(count), own = new Float64Array(count);
+  let open = new Int32Array(64), ends = new Float64Array(64), inside = 0;
   /** @type {number[]} */
-  const open = [];
-  let levels = 0;
+  const counts = [];
   for (let offset = 0; offset < count; offset += 1) {
-    const index = first + offset, begin = start[index];
-    if (isKept && !isKept(index)) continue;
-    while (open.length > 0 && start[open[open.length - 1]] + duration[open[open.length - 1]] <= begin) open.pop();
-    parent[offset] = open.length > 0 ? open[open.length - 1] : -1;
-    depth[offset] = Math.min(open.length, 65534);
-    if (duration[index] > 0) open.push(index);
-    if (depth[offset] + 1 > levels) levels = depth[offset] + 1;
+    const index = first + offset, begin = start[index], time = duration[index];
+    own[offset] = time;
+    parent[offset] = -1;
+    if (isKept && !isKept(index)) { depth[offset] = NOWHERE; continue; }
+    while (inside > 0 && ends[inside - 1] <= begin) inside -= 1;
+    if (inside > 0) {
+      const around = open[inside - 1];
+      parent[offset] = around;
+      own[around - first] = Math.max(0, own[around - first] - time);
+    }
+    const level = Math.min(inside, DEEPEST);
+    depth[offset] = level;
+    if (level === counts.length) counts.push(1); else counts[level] += 1;
+    if (time === 0) continue;
+    if (inside === open.length) [open, ends] = [twice(open), twice(ends)];
+    open[inside] = index;
+    ends[inside] = begin + time;
+    inside += 1;
   }
-  return { parent, depth, levels };
+  return { parent, own, levels: levelsOf(depth, counts, first) };
 }
 
 /**
- * Returns the positions of each level of a track, sorted by start.
- * @param {Nested} nested
+ * Sorts positions by depth.
+ * @param {Uint16Array} depth
+ * @param {number[]} counts  The number of events of each depth.
  * @param {number} first
  * @returns {Int32Array[]}
  */
-export function levelPositions(nested, first) {
-  const counts = new Uint32Array(nested.levels);
-  for (const depth of nested.depth) if (depth < nested.levels) counts[depth] += 1;
-  const levels = Array.from(counts, (count) => new Int32Array(count));
-  counts.fill(0);
-  for (let offset = 0; offset < nested.depth.length; offset += 1) {
-    const depth = nested.depth[offset];
-    if (depth < nested.levels) { levels[depth][counts[depth]] = first + offset; counts[depth] += 1; }
+function levelsOf(depth, counts, first) {
+  const next = new Uint32Array(counts.length);
+  for (let level = 1; level < counts.length; level += 1) next[level] = next[level - 1] + counts[level - 1];
+  const levels = counts.map((count, level) => [next[level], next[level] + count]);
+  const positions = new Int32Array(depth.length);
+  for (let offset = 0; offset < depth.length; offset += 1) {
+    const level = depth[offset];
+    if (level < NOWHERE) { positions[next[level]] = first + offset; next[level] += 1; }
   }
-  return levels;
+  return levels.map(([from, to]) => positions.subarray(from, to));
 }
 
 /**
- * Subtracts from the time of each event that of the events directly inside of it.
- * @param {Intervals} events
- * @param {Nested} nested
- * @param {number} first
- * @param {Float64Array} own
+ * Returns a list with twice the room.
+ * @template {Int32Array | Float64Array} List
+ * @param {List} list
+ * @returns {List}
  */
-export function subtractInner(events, nested, first, own) {
-  for (let offset = 0; offset < nested.parent.length; offset += 1) own[first + offset] = events.duration[first + offset];
-  for (let offset = 0; offset < nested.parent.length; offset += 1) {
-    const parent = nested.parent[offset];
-    if (parent >= 0) own[parent] = Math.max(0, own[parent] - events.duration[first + offset]);
-  }
+function twice(list) {
+  const larger = /** @type {any} */ (new /** @type {any} */ (list.constructor)(2 * list.length));
+  larger.set(list);
+  return larger;
 }

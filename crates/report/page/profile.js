@@ -1,7 +1,7 @@
 // @ts-check
 // The profile behind a page: events by position, with their names, tracks, stacks and arrows.
 // Nothing here accesses the page.
-import { levelPositions, nest, startsOf, subtractInner } from "./nesting.js";
+import { nest, startsOf } from "./nesting.js";
 import { colourNumber } from "./colours.js";
 
 /** @typedef {import("./columns.js").Numbers} Numbers */
@@ -58,14 +58,14 @@ export class Profile {
     this.stack = column("stack");
     /** @type {number} */
     this.count = document.events;
-    this.parent = new Int32Array(this.count).fill(-1);
+    this.parent = new Int32Array(this.count);
     this.own = new Float64Array(this.count);
     /** @type {Level[]} */
     this.levels = this.tracks.map((track) => {
-      const nested = nest(this, track.first, track.count);
-      this.parent.set(nested.parent, track.first);
-      subtractInner(this, nested, track.first, this.own);
-      return { all: levelPositions(nested, track.first), withoutPython: null };
+      const { parent, own, levels } = nest(this, track.first, track.count);
+      this.parent.set(parent, track.first);
+      this.own.set(own, track.first);
+      return { all: levels, withoutPython: null };
     });
     /** Whether each event repeats the call around it, whose only content it is, so that rows count both as one. */
     this.isMerged = new Uint8Array(this.count);
@@ -101,7 +101,7 @@ export class Profile {
     if (isWithPython || !this.hasPython) return level.all;
     if (!level.withoutPython) {
       const { first, count } = this.tracks[number];
-      level.withoutPython = levelPositions(nest(this, first, count, (index) => this.category[index] !== PYTHON), first);
+      level.withoutPython = nest(this, first, count, (index) => this.category[index] !== PYTHON).levels;
     }
     return level.withoutPython;
   }

@@ -3,7 +3,7 @@
 import { countedText, momentText, timeText } from "./numbers.js";
 import { byId, download, make } from "./elements.js";
 import { readIndex, readRange, writeRange } from "./address.js";
-import { CATEGORIES } from "./colours.js";
+import { CATEGORIES, familyColours } from "./colours.js";
 import { PATH_COLOURS, Timeline } from "./timeline.js";
 import { showTable } from "./tables.js";
 import { detailAddress, differenceTable, rangeTable } from "./events_table.js";
@@ -32,9 +32,17 @@ export class StepPane {
     this.showLegend();
   }
 
-  /** Explains the colours of the critical path. */
+  /** Explains the colours of events and of the critical path. */
   showLegend() {
-    const { columns, document: { path_kinds } } = this.profile;
+    const { category, columns, document: { path_kinds } } = this.profile;
+    const isDark = matchMedia("(prefers-color-scheme: dark)");
+    const swatches = CATEGORIES.map(() => make("span", { class: "swatch hues" }));
+    const fill = () => swatches.forEach((swatch, number) => { swatch.style.background = `linear-gradient(to right, ${familyColours(number, isDark.matches).join(", ")})`; });
+    fill();
+    isDark.addEventListener("change", fill);
+    const known = CATEGORIES.map((name, number) => category.includes(number) ? make("li", {}, swatches[number], name) : null);
+    const events = make("ul", { class: "legend" }, make("li", { class: "quiet" }, "events, by name in shades of:"), ...known);
+    byId("timeline-help").before(events);
     const kinds = new Set(columns.get("path_kind") || []);
     if (kinds.size === 0) return;
     const list = make("ul", { class: "legend" }, make("li", { class: "quiet" }, "critical path:"));

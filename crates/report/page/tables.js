@@ -120,7 +120,8 @@ function cellElement(cell, kind) {
   const isName = kind === "name";
   const content = cell === null ? null
     : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: cell[0].length > 60 ? cell[0] : null }, shortName(cell[0]))
-    : typeof cell === "number" ? numberText(cell, kind) : cell;
+    : typeof cell === "number" ? numberText(cell, kind)
+    : isName && cell.length > 60 ? make("span", { class: "long", title: cell }, cell) : cell;
   const style = isName || kind === "text" ? "text" : cell === 0 ? "zero" : null;
   return make(isName ? "th" : "td", { scope: isName ? "row" : null, class: style }, content);
 }

@@ -38,6 +38,7 @@ mod explain;
 mod flamegraph;
 mod functions;
 mod grid;
+mod headline;
 mod info;
 mod memory;
 mod number;

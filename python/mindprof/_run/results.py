@@ -112,6 +112,7 @@ class Results:
         prof.add_metadata_json("cpu_cores", str(_cores()))
         facts = self._facts(report)
         prof.add_metadata_json(*report.functions(facts["sources"]))
+        prof.add_metadata_json(*report.run_facts(facts))
         written: list[Path] = []
         trace = self._path("trace{}.json.gz")
         # The trace comes first: everything else follows from it.

@@ -21,10 +21,11 @@ use crate::table::loss_texts;
 const VALUE_WIDTH: usize = 400;
 
 /// Metadata that lists sources and functions, which the page shows elsewhere or not at all.
-const UNLISTED: [&str; 4] = [
+const UNLISTED: [&str; 5] = [
     "mindprof_sources",
     "mindprof_functions",
     "mindprof_run",
+    "mindprof_run_facts",
     "mindprof_steps",
 ];
 
@@ -50,6 +51,7 @@ fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'
     let explanation = &contents.explanation;
     let events = counted(profile.events().len() as u64, "event");
     let mut facts = vec![format!("{events} in {}", short_time(profile.span()))];
+    facts.extend(date_text(profile.reference_unix_ns()).map(|date| format!("Recorded on {date}")));
     if explanation.advice.steps > 0 {
         facts.push(overhead_text(
             &explanation.advice.overhead,
@@ -88,6 +90,43 @@ fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'
     }
     facts.push(format!("Written by mindprof {}", env!("CARGO_PKG_VERSION")));
     facts
+}
+
+/// The seconds of a day, and of thirty years after 1970, before which no profiler recorded: times
+/// of a trace may count from the start of a machine.
+const DAY: u64 = 86_400;
+const YEAR_2000: u64 = 946_684_800;
+
+/// Returns a time since the Unix epoch as a date and a time of day; `None` if it is no such time.
+fn date_text(unix_ns: u64) -> Option<String> {
+    let seconds = unix_ns / 1_000_000_000;
+    if seconds < YEAR_2000 {
+        return None;
+    }
+    let (mut day, time) = ((seconds - YEAR_2000) / DAY, seconds % DAY);
+    let mut year = 2000;
+    while day >= days_of(year).iter().sum() {
+        day -= days_of(year).iter().sum::<u64>();
+        year += 1;
+    }
+    let mut month = 0;
+    while day >= days_of(year)[month] {
+        day -= days_of(year)[month];
+        month += 1;
+    }
+    let (hour, minute) = (time / 3600, time / 60 % 60);
+    Some(format!(
+        "{year}-{:02}-{:02} at {hour:02}:{minute:02} UTC",
+        month + 1,
+        day + 1
+    ))
+}
+
+/// Returns the number of days of each month.
+const fn days_of(year: u64) -> [u64; 12] {
+    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let february = if is_leap { 29 } else { 28 };
+    [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 }
 
 /// Returns the tables of threads, streams and metadata.
@@ -173,3 +212,24 @@ const HELP: &str = "\
 <dt><kbd>Escape</kbd></dt><dd>clear the selection</dd>
 </dl>
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::date_text;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let date = |seconds: u64| date_text(seconds * 1_000_000_000);
+        assert_eq!(date(0), None);
+        assert_eq!(date(946_684_799), None);
+        for (seconds, expected) in [
+            (946_684_800, "2000-01-01 at 00:00 UTC"),
+            (951_782_400, "2000-02-29 at 00:00 UTC"),
+            (1_735_689_599, "2024-12-31 at 23:59 UTC"),
+            (4_107_542_400, "2100-03-01 at 00:00 UTC"),
+        ] {
+            assert_eq!(date(seconds).as_deref(), Some(expected));
+        }
+        assert!(date_text(u64::MAX).is_some_and(|date| date.starts_with("2554-07-21")));
+    }
+}

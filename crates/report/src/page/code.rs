@@ -6,6 +6,12 @@ use mindprof_model::Nanos;
 use super::contents::Contents;
 use super::table::{Cell, Column, Kind, Table, column};
 
+/// Explains the words of the tables of functions, lines and modules.
+pub(super) const OWN_AND_TOTAL: &str = "\
+<p class=\"quiet\">Own is the time of a function with the operators and libraries that it calls, without other \
+functions of yours; Total is with them. The Self time of a single call, in the timeline and in details, is \
+without anything inside of it.</p>\n";
+
 /// Returns the columns of costs that follow a name.
 fn cost_columns() -> [Column; 7] {
     [

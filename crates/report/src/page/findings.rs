@@ -3,14 +3,15 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{Confidence, Finding};
-use mindprof_model::EventId;
+use mindprof_answers::{Advice, Confidence, Finding};
+use mindprof_model::{EventId, Nanos};
 use serde_json::{Value, json};
 
 use super::contents::Contents;
 use super::events::DrawnEvents;
-use super::markup::{escaped, sentence, shown};
+use super::markup::{escaped, sentence, shown, with_units};
 use crate::advice::{evidence_text, nothing_found, price_text, share_text};
+use crate::steps::short_time;
 
 /// The price of a finding whose remedy saves no time, or an unknown one.
 pub(super) const NOT_PRICED: &str = "not priced";
@@ -89,6 +90,47 @@ fn finding_lines(contents: &Contents<'_>, finding: &Finding) -> Vec<String> {
     lines
 }
 
+/// Returns how the price of a finding follows from the replay, and how it compares with the time of
+/// the events that show it.
+///
+/// ```text
+/// recorded  |--a--|wait||--b--|       the saving is the wait and what b begins earlier
+/// replayed  |--a--||--b--|
+/// ```
+fn basis_text(finding: &Finding, advice: &Advice) -> Option<String> {
+    if finding.share <= 0.0 {
+        return None;
+    }
+    let step = advice.overhead.unrecorded;
+    let saved = Nanos((step.0 as f64 * finding.share) as u64);
+    let left = step.saturating_sub(saved);
+    let mut text = format!(
+        "An average step takes {} without the profiler's own cost. Replayed without this work, so \
+         that what overlaps with other work counts for nothing, it takes {}: {} less",
+        short_time(step),
+        short_time(left),
+        short_time(saved)
+    );
+    let events = Nanos(finding.recorded.0 / advice.steps.max(1) as u64);
+    if events == Nanos::ZERO {
+        return Some(text);
+    }
+    let ratio = saved.0 as f64 / events.0 as f64;
+    let rest = if ratio > 1.15 {
+        ", so the rest of the saving is work that goes with them or waits for them"
+    } else if ratio < 0.87 {
+        ", but a part of that stays, overlaps with other work, or is the profiler's own cost"
+    } else {
+        ""
+    };
+    let events = short_time(events);
+    let _ = write!(
+        text,
+        ". The events that show it take {events} of a step{rest}"
+    );
+    Some(text)
+}
+
 /// Returns the findings for the scripts.
 pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Value {
     let findings = contents.explanation.advice.findings.iter();
@@ -102,7 +144,7 @@ pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Val
             "price": price(finding),
             "is_priced": finding.share > 0.0,
             "range": (finding.share > 0.0)
-                .then(|| format!("{} to {}", share_text(finding.low), share_text(finding.high))),
+                .then(|| with_units(&format!("{} to {}", share_text(finding.low), share_text(finding.high)))),
             "confidence": match finding.confidence {
                 Confidence::Low => "low",
                 Confidence::Medium => "medium",
@@ -110,9 +152,10 @@ pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Val
             },
             "lines": finding_lines(contents, finding)
                 .iter()
-                .map(|line| shown(line))
+                .map(|line| with_units(&shown(line)))
                 .collect::<Vec<_>>(),
             "remedy": finding.remedy,
+            "basis": basis_text(finding, &contents.explanation.advice).map(|text| with_units(&text)),
             "name": finding.name.as_deref().map(shown),
             "count": finding.count,
             "events": events.collect::<Vec<u32>>(),
@@ -122,4 +165,61 @@ pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Val
         })
     });
     json!(findings.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use mindprof_answers::{Overhead, RULES};
+
+    use super::*;
+
+    fn basis(share: f64, recorded: u64) -> Option<String> {
+        let finding = Finding {
+            rule: RULES[0],
+            share,
+            low: share,
+            high: share,
+            time: Nanos::ZERO,
+            confidence: Confidence::High,
+            place: None,
+            module: None,
+            events: Vec::new(),
+            count: 1,
+            per_step: 1.0,
+            recorded: Nanos(recorded),
+            bytes: None,
+            name: None,
+            remedy: "",
+            merged: Vec::new(),
+        };
+        let advice = Advice {
+            steps: 2,
+            overhead: Overhead {
+                recorded: Nanos(12_000_000),
+                unrecorded: Nanos(10_000_000),
+            },
+            ..Advice::default()
+        };
+        basis_text(&finding, &advice)
+    }
+
+    #[test]
+    fn a_price_is_told_beside_the_time_of_its_events() {
+        let text = basis(0.2, 1_000_000).unwrap();
+        assert!(
+            text.starts_with("An average step takes 10.0 ms without"),
+            "{text}"
+        );
+        assert!(text.contains("it takes 8.00 ms: 2.00 ms less. "), "{text}");
+        let rest = "take 500 us of a step, so the rest of the saving is work that goes with them";
+        assert!(text.contains(rest), "{text}");
+        let less = basis(0.2, 8_000_000).unwrap();
+        assert!(
+            less.contains("take 4.00 ms of a step, but a part of that"),
+            "{less}"
+        );
+        let same = basis(0.2, 4_000_000).unwrap();
+        assert!(same.ends_with("take 2.00 ms of a step"), "{same}");
+        assert_eq!(basis(0.0, 1), None);
+    }
 }

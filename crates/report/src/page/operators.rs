@@ -100,7 +100,7 @@ fn rows_table(
     };
     let rows = options.rows(analysis, &found.averages, group_by);
     let totals = mindprof_formats::self_totals(&rows);
-    let columns = columns(group_by, label);
+    let mut columns = columns(group_by, label);
     let shown = options.shown(&rows);
     let caption = match (label, group_by.input_shapes) {
         (Some(label), _) => format!("Operators by {}", label.name()),
@@ -111,7 +111,19 @@ fn rows_table(
     let cells = shown
         .into_iter()
         .map(|row| cells(row, group_by, label, totals));
-    let cells: Vec<Vec<Cell>> = cells.collect();
+    let mut cells: Vec<Vec<Cell>> = cells.collect();
+    if has_device {
+        // The columns that rows are sorted by come first: narrow windows show few.
+        let first = columns
+            .iter()
+            .position(|column| column.title == "Self CPU")
+            .expect("every table has it");
+        let times = first..first + 6;
+        columns[times.clone()].rotate_left(3);
+        for row in &mut cells {
+            row[times.clone()].rotate_left(3);
+        }
+    }
     let sorted_by = columns.iter().position(|column| match sort {
         Metric::SelfDeviceTimeTotal => column.title == "Self device",
         _ => column.title == "Self CPU",

@@ -3,16 +3,17 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{Bound, Finding};
+use mindprof_answers::{Bound, Explanation, first_findings, worth_mending};
 use mindprof_model::Nanos;
 
-use super::code::functions_table;
+use super::code::{OWN_AND_TOTAL, functions_table};
 use super::contents::Contents;
 use super::findings::finding_cards;
 use super::markup::{escaped, sentence, with_units};
 use super::steps::steps_chart;
 use super::table::{Table, counted, share_text};
-use crate::advice::{evidence_text, least_or_about, nothing_found, overhead_text};
+use crate::advice::{evidence_text, nothing_found, overhead_text};
+use crate::headline::{finding_text, headline_text};
 use crate::number::memory_text;
 use crate::steps::{percent, short_time, split_text};
 use crate::verdict::incomplete_text;
@@ -27,6 +28,7 @@ const FUNCTIONS: usize = 8;
 pub(super) fn overview(contents: &Contents<'_>) -> String {
     let mut html = warning(contents);
     let _ = writeln!(html, "<h1 class=\"verdict\">{}</h1>", verdict(contents));
+    html.push_str(&savings(contents));
     let _ = writeln!(
         html,
         "<p class=\"lead\">{}</p>",
@@ -42,6 +44,7 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
     if !functions.rows.is_empty() {
         html.push_str("<h2>Your functions</h2>\n");
         html.push_str(&functions.html());
+        html.push_str(OWN_AND_TOTAL);
         html.push_str(
             "<p class=\"quiet\"><a href=\"#code\">All functions, lines and modules</a></p>\n",
         );
@@ -68,35 +71,45 @@ pub(super) fn top_functions(contents: &Contents<'_>) -> Table {
     functions_table(contents, "top-functions", Some(FUNCTIONS))
 }
 
-/// Returns the one sentence to remember.
+/// Returns the one sentence to remember, as the first screen of a run has it.
 fn verdict(contents: &Contents<'_>) -> String {
-    let advice = &contents.explanation.advice;
-    if contents.explanation.events == 0 {
+    let explanation = &contents.explanation;
+    if explanation.events == 0 {
         return "Nothing was recorded".into();
     }
-    if let Some(finding) = advice.findings.first() {
-        return finding_verdict(finding, advice.overhead.unrecorded);
-    }
-    match advice.steps {
-        0 => "No work on the CPU was recorded".into(),
-        _ => format!("{}: {}", nothing_found(advice), bound(contents)),
-    }
+    let (headline, sources) = (&explanation.headline, &explanation.sources);
+    let text = headline_text(headline, &explanation.advice, sources);
+    escaped(&with_units(&sentence(&text)))
 }
 
-/// Returns what the most valuable finding says: what mending it saves, or if that is no time, how
-/// much memory is concerned.
-fn finding_verdict(finding: &Finding, step: Nanos) -> String {
-    let cause = escaped(&sentence(finding.rule.cause));
-    if finding.share > 0.0 {
-        let saved = short_time(Nanos((step.0 as f64 * finding.share) as u64));
-        let about = least_or_about(finding);
-        let saved = escaped(&saved);
-        return format!("{cause}: mending it saves {about} {saved} of an average step");
+/// Returns the findings that go with the verdict, a sentence each, as the first screen of a run has
+/// them; or that there is none worth mending.
+fn savings(contents: &Contents<'_>) -> String {
+    let Explanation {
+        advice,
+        headline,
+        sources,
+        ..
+    } = &contents.explanation;
+    let bound = bound(contents);
+    let texts: Vec<String> = match &first_findings(headline, advice)[..] {
+        [] if advice.steps > 0 => vec![format!("{}: {bound}", nothing_found(advice))],
+        [only] if only.share > 0.0 && worth_mending(advice).next().is_none() => {
+            vec![format!(
+                "No change that was found saves 5 % of a step: {bound}"
+            )]
+        }
+        findings => findings
+            .iter()
+            .map(|finding| sentence(&finding_text(finding, sources)))
+            .collect(),
+    };
+    let mut html = String::new();
+    for text in texts {
+        let text = escaped(&with_units(&text));
+        let _ = writeln!(html, "<p class=\"saving\">{text}.</p>");
     }
-    match finding.bytes {
-        Some(bytes) => format!("{cause}: {} a step", memory_text(bytes as i64)),
-        None => cause,
-    }
+    html
 }
 
 fn bound(contents: &Contents<'_>) -> &'static str {

@@ -11,7 +11,7 @@ use mindprof_trace::write_file;
 use serde_json::Value;
 
 use super::about::{about, about_tables};
-use super::code::code_tables;
+use super::code::{OWN_AND_TOTAL, code_tables};
 use super::columns::LARGEST;
 use super::compare::Comparison;
 use super::contents::Contents;
@@ -129,7 +129,7 @@ impl Parts {
         options: &ReportOptions<'_>,
     ) -> Vec<Pane> {
         let code = format!(
-            "<h1>Your code and the modules of the model</h1>\n{}",
+            "<h1>Your code and the modules of the model</h1>\n{OWN_AND_TOTAL}{}",
             tables_html(&self.code)
         );
         let devices = format!(

@@ -18,7 +18,7 @@ const PASSING: u64 = 5;
 const MOSTLY: usize = 24;
 
 /// Returns whether a function only calls another one, as `main` does.
-pub(super) fn is_passing_on(path: &CodePath, total: Nanos) -> bool {
+pub(crate) fn is_passing_on(path: &CodePath, total: Nanos) -> bool {
     is_share(path.total, total, PASSED_ON) && !is_share(path.own, total, PASSING)
 }
 

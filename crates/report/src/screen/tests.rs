@@ -1,7 +1,7 @@
 use mindprof_analyze::Analysis;
 use mindprof_answers::{
-    RULES, RunMarks, RunReport, ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction,
-    Work,
+    Explanation, OwnCode, RULES, RUN_FACTS_KEY, RunMarks, RunReport, ScreenFacts, SideRanges,
+    SourceFile, SourceFiles, SourceFunction, Work,
 };
 use mindprof_model::{
     Category, DeviceKind, Event, Part, Profile, Recorder, StackId, StepMark, StringTable, Thread,
@@ -167,22 +167,43 @@ fn compilation_is_the_verdict_where_it_takes_most_of_the_time() {
     assert_eq!(text.matches("forward (net.py:7)").count(), 1);
 }
 
+/// The sentence that the page of a trace begins with, which a run left with facts of its launcher.
+fn first_sentence_of_page(profile: Profile, facts: &ScreenFacts, report: &RunReport) -> String {
+    let mut part = Part::from(profile);
+    part.metadata.set(RUN_FACTS_KEY, facts.run(report).json());
+    let analysis = Analysis::build(part.into_profile().expect("the part stays sound"));
+    let work = Work::of(&analysis);
+    let explanation = Explanation::build(&analysis, &work, &OwnCode::default());
+    headline_text(
+        &explanation.headline,
+        &explanation.advice,
+        &explanation.sources,
+    )
+}
+
 #[test]
-fn striking_numbers_of_operators_are_those_of_steps() {
-    let each = |least, median, most| {
-        Some(StepOperators {
-            least,
-            median,
-            most,
-        })
+fn the_page_of_a_run_begins_with_the_same_sentence() {
+    let compiled = ScreenFacts {
+        compiled: vec![Compiled {
+            function: "forward".into(),
+            times: 8,
+            time: Nanos(20_000_000),
+            ..Compiled::default()
+        }],
+        ..ScreenFacts::default()
     };
-    assert_eq!(many_text(99, None), None);
-    assert_eq!(many_text(36_326, None).unwrap(), "36326 operators");
-    let same = many_text(36_326, each(740, 740, 740)).unwrap();
-    assert_eq!(same, "740 operators in each step");
-    let different = many_text(36_326, each(12, 740, 900)).unwrap();
-    assert_eq!(different, "740 operators in the median step");
-    assert_eq!(many_text(36_326, each(0, 0, 9_000)), None);
+    for (facts, begin) in [
+        (
+            ScreenFacts::default(),
+            "75 % of the time is spent in metrics",
+        ),
+        (compiled, "62 % of the time is compilation"),
+    ] {
+        let screen = screen(facts.clone());
+        let sentence = first_sentence_of_page(profile(), &facts, &screen.report);
+        assert_eq!(sentence, headline(&screen));
+        assert!(sentence.starts_with(begin), "{sentence}");
+    }
 }
 
 #[test]
@@ -267,15 +288,11 @@ fn shares_of_the_smallest_operators_are_parts_of_the_whole() {
         text.contains("without the profiler's own 30 %"),
         "40 % of metrics: {text}"
     );
-    let total = screen.paths.total;
-    let all = screen.operators.iter().map(|one| one.called.time.0);
+    let total = screen.headline.paths.total;
+    let operators = &screen.headline.operators;
+    let all = operators.iter().map(|one| one.called.time.0);
     assert!(all.clone().all(|time| time <= total.0), "{text}");
-    assert!(
-        screen
-            .operators
-            .iter()
-            .all(|one| one.called.time > Nanos::ZERO)
-    );
+    assert!(operators.iter().all(|one| one.called.time > Nanos::ZERO));
 }
 
 #[test]
@@ -345,7 +362,7 @@ fn functions_that_the_verdict_names_are_the_last_to_go() {
     let profile = part.into_profile().expect("everything was added");
     let screen = screen_of(profile, ScreenFacts::default());
     for limit in 1..FUNCTIONS {
-        let rows = function_rows(&screen.paths, limit);
+        let rows = function_rows(&screen.headline.paths, limit);
         assert_eq!(rows.len(), limit);
         let is_named = |row: &Vec<String>| row[2].contains("tokenize (train.py:40)");
         assert!(rows.iter().any(is_named), "{limit}: {rows:?}");
