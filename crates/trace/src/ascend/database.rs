@@ -16,6 +16,7 @@ use crate::reading::PartReading;
 use crate::scan::Source;
 
 mod connection;
+mod counters;
 mod device;
 mod facts;
 mod kernels;
@@ -69,6 +70,8 @@ struct DatabaseReading<'a> {
     names: Names,
     assembly: Assembly,
     keeps_arguments: bool,
+    /// Sentences about what was left out.
+    left_out: Vec<String>,
 }
 
 fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
@@ -99,6 +102,7 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
         names,
         assembly,
         keeps_arguments: options.unknown == UnknownArgs::Keep,
+        left_out: Vec::new(),
     };
     reading.read_program()?;
     reading.read_steps()?;
@@ -107,5 +111,7 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
     reading.assembly.sort();
     reading.link()?;
     let metadata = reading.metadata()?;
-    Ok(reading.assembly.into_reading(&metadata))
+    let mut read = reading.assembly.into_reading(&metadata);
+    read.sources.extend(reading.left_out);
+    Ok(read)
 }

@@ -286,6 +286,59 @@ fn waits_and_parts_of_collectives_are_no_work() {
     );
 }
 
+/// Returns the arguments of each kernel of a database with these rows, in time order.
+fn arguments_of_kernels(rows: &str) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(SCHEMA).unwrap();
+    connection.execute_batch(rows).unwrap();
+    drop(connection);
+    let profile = read_trace_file(&path).unwrap();
+    let passthrough = profile.passthrough();
+    let told = (0..profile.events().len())
+        .map(|index| passthrough.of(PassthroughKind::Arguments, index).unwrap());
+    let told = told.map(|id| format!("{{{}}}", passthrough.texts.text(id)));
+    told.map(|text| serde_json::from_str(&text).unwrap())
+        .collect()
+}
+
+#[test]
+fn counters_are_arguments_of_their_kernels() {
+    let told = arguments_of_kernels(
+        "INSERT INTO STRING_IDS VALUES (1, 'AI_CORE'), (2, 'aic_mac_ratio'), (3, 'aic \"total\"');
+         INSERT INTO TASK VALUES (1000, 1100, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0),
+             (1100, 1150, 2, 4294967295, 8, 0, 1, 0, 11, 2, 0),
+             (1200, 1250, 2, 4294967295, 9, 0, 1, 0, 11, 3, 0);
+         CREATE TABLE TASK_PMU_INFO (globalTaskId INTEGER, name INTEGER, value NUMERIC);
+         INSERT INTO TASK_PMU_INFO VALUES (8, 2, 0.25), (8, 3, 1200), (7, 2, 0.5), (7, 3, NULL),
+             (9, 2, 0.5), (9, 2, 0.75), (7, 3, 9e999), (6, 2, 1);",
+    );
+    assert_eq!(told[0]["aic_mac_ratio"], 0.5);
+    assert_eq!(told[0].get("aic \"total\""), None);
+    assert_eq!(told[1]["aic_mac_ratio"], 0.25);
+    assert_eq!(told[1]["aic \"total\""], 1200);
+    // Two runs of a task, of which nobody knows which one ran here.
+    assert_eq!(told[2].get("aic_mac_ratio"), None);
+    assert_eq!(told[2]["Task Id"], 3);
+}
+
+#[test]
+fn counters_of_a_task_that_runs_again_are_told_apart_by_their_time() {
+    let told = arguments_of_kernels(
+        "INSERT INTO STRING_IDS VALUES (1, 'AI_CORE'), (2, 'aic_mac_ratio'), (3, 'aiv_vec_ratio');
+         INSERT INTO TASK VALUES (1000, 1100, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0),
+             (1200, 1250, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0),
+             (1300, 1350, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0);
+         CREATE TABLE TASK_PMU_INFO (globalTaskId INTEGER, name INTEGER, value NUMERIC,
+             timestampNs INTEGER);
+         INSERT INTO TASK_PMU_INFO VALUES (7, 2, 0.75, 1250), (7, 2, 0.5, 1100), (7, 3, 0.1, 1100);",
+    );
+    let ratios = told.iter().map(|told| told["aic_mac_ratio"].as_f64());
+    assert_eq!(ratios.collect::<Vec<_>>(), [Some(0.5), Some(0.75), None]);
+    assert_eq!(told[0]["aiv_vec_ratio"], 0.1);
+}
+
 #[test]
 fn collections_of_garbage_are_ranges_and_the_environment_is_noted() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::DatabaseReading;
 use super::connection::integer;
+use super::counters::Counters;
 use super::kernels::Kernels;
 use super::program::connection_of;
 use crate::ascend::assembly::Row;
@@ -40,7 +41,8 @@ impl DatabaseReading<'_> {
     pub(super) fn read_device(&mut self) -> Result<()> {
         let kernels = self.read_kernels()?;
         let parts = self.read_collective_parts()?;
-        self.read_tasks(&kernels, &parts)?;
+        let counters = self.read_counters()?;
+        self.read_tasks(&kernels, &parts, &counters)?;
         self.read_collectives()
     }
 
@@ -58,7 +60,7 @@ impl DatabaseReading<'_> {
         Ok(parts)
     }
 
-    fn read_tasks(&mut self, kernels: &Kernels, parts: &IdMap) -> Result<()> {
+    fn read_tasks(&mut self, kernels: &Kernels, parts: &IdMap, counters: &Counters) -> Result<()> {
         let database = self.database;
         let mut waits: FxHashMap<StringId, bool> = FxHashMap::default();
         let mut last: Option<((i64, i64), ThreadId)> = None;
@@ -92,12 +94,13 @@ impl DatabaseReading<'_> {
                 };
                 (name, category)
             };
+            let (start_ns, end_ns) = (integer(row, 0)?, integer(row, 1)?);
             let added = self.assembly.add(Row {
                 category,
                 name,
                 thread,
-                start_ns: integer(row, 0)?,
-                end_ns: integer(row, 1)?,
+                start_ns,
+                end_ns,
                 connection: connection_of(integer(row, 4)?),
             });
             let Some(event) = added else {
@@ -108,7 +111,8 @@ impl DatabaseReading<'_> {
                 let kept = kind.map_or("", |kind| kind.arguments.as_str());
                 let (id, model) = (integer(row, 7)?, integer(row, 8)?);
                 let [id, model] = [id, model].map(|number| number.unwrap_or(-1));
-                let entries = format!("{kept}\"Task Id\":{id},\"Model Id\":{model}");
+                let counted = counters.of(task as i64, start_ns, end_ns);
+                let entries = format!("{kept}{counted}\"Task Id\":{id},\"Model Id\":{model}");
                 self.assembly.keep_arguments(&entries);
             }
             Ok(())

@@ -234,7 +234,7 @@ impl DatabaseReading<'_> {
             let strings = &mut self.assembly.part.strings;
             let frame = self.names.string(row, 2, strings)?;
             if let (Some(id), Some(depth)) = (integer(row, 0)?, integer(row, 1)?) {
-                frames.push((id, -depth, frame));
+                frames.push((id, depth.saturating_neg(), frame));
             }
             Ok(())
         })?;
