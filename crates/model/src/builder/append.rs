@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Kinship, ProfileBuilder};
 use crate::{
     Damage, Event, EventBatch, ForwardThread, InputsId, LinkColumns, Links, Nanos, Part,
-    PassthroughArgs, PassthroughKind, StackId, StorageLists, StringId, StringTable, Thread,
+    PassthroughArgs, PassthroughKind, StackId, StorageLists, StringId, StringTable, TextId, Thread,
     ThreadId,
 };
 
@@ -340,9 +340,20 @@ fn append_passthrough(
     tables: &Tables,
     later: Nanos,
 ) {
+    // The texts of the first part keep their ids, so that rows that share one still do.
+    let is_first = whole.texts.is_empty();
+    if is_first {
+        whole.texts = part.texts.clone();
+    }
+    let moved = |whole: &mut PassthroughArgs, text: TextId| {
+        if is_first {
+            return Some(text);
+        }
+        whole.texts.add(&part.texts.text(text))
+    };
     for kind in PassthroughKind::ALL {
         for (index, text) in part.rows(kind) {
-            if let Some(text) = whole.texts.add(&part.texts.text(text)) {
+            if let Some(text) = moved(whole, text) {
                 whole.set(kind, offset(kind, index), text);
             }
         }
@@ -351,7 +362,7 @@ fn append_passthrough(
         let mut record = *record;
         record.time_ns = record.time_ns.saturating_add_unsigned(later.0);
         record.thread = tables.thread(record.thread);
-        if let Some(text) = whole.texts.add(&part.texts.text(record.text)) {
+        if let Some(text) = moved(whole, record.text) {
             record.text = text;
             whole.add_unknown_event(record);
         }

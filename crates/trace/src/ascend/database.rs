@@ -37,6 +37,9 @@ const EVENT_TABLES: [&str; 5] = [
     "MSTX_EVENTS",
 ];
 
+/// The other tables whose rows become events.
+const RANGE_TABLES: [&str; 2] = ["GC_RECORD", "STEP_TIME"];
+
 /// Reads databases from memory, such as compressed ones.
 pub(crate) struct DatabaseReader;
 
@@ -70,6 +73,8 @@ struct DatabaseReading<'a> {
     names: Names,
     assembly: Assembly,
     keeps_arguments: bool,
+    /// Whether numbers are kept that only tell tasks apart.
+    keeps_ids: bool,
     /// Sentences about what was left out.
     left_out: Vec<String>,
 }
@@ -92,7 +97,10 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
     }
     let mut assembly = Assembly::default();
     let mut rows = 0;
-    for table in found {
+    for table in found
+        .into_iter()
+        .chain(RANGE_TABLES.into_iter().filter(is_there))
+    {
         rows += database.most_rows(table)?;
     }
     assembly.reserve(rows);
@@ -101,7 +109,8 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
         database,
         names,
         assembly,
-        keeps_arguments: options.unknown == UnknownArgs::Keep,
+        keeps_arguments: options.unknown.are_kept(),
+        keeps_ids: options.unknown == UnknownArgs::Keep,
         left_out: Vec::new(),
     };
     reading.read_program()?;

@@ -1,12 +1,15 @@
 //! Databases of Ascend profilers. No recorded one is at hand, so the content of the recorded trace
 //! is written by the documented schema, and both must say the same.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, Correlation};
-use mindprof_model::{Category, DeviceKind, EventId, Flags, PassthroughKind, Profile};
-use mindprof_trace::{Error, read_trace, read_trace_file};
+use mindprof_model::{Category, DeviceKind, EventId, Flags, PassthroughKind, Profile, TextId};
+use mindprof_trace::{
+    Error, ReadOptions, UnknownArgs, read_trace, read_trace_file, read_trace_file_with,
+};
 use rusqlite::{Connection, params};
 
 use crate::ascend::{of_category, sample};
@@ -284,6 +287,42 @@ fn waits_and_parts_of_collectives_are_no_work() {
         told.ends_with(r#""count":4096,"data_type":"BFP16""#),
         "{told}"
     );
+}
+
+#[test]
+fn readers_that_only_look_at_arguments_share_those_of_equal_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.db");
+    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/ascend.db");
+    fs::copy(seed, &path).unwrap();
+    // A graph runs again.
+    let again =
+        "DELETE FROM TASK_PMU_INFO; INSERT INTO TASK SELECT startNs + 1000000, endNs + 1000000, deviceId, connectionId,
+        globalTaskId, globalPid, taskType, contextId, streamId, taskId + 100, modelId FROM TASK";
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(again).unwrap();
+    let told = |unknown: UnknownArgs| {
+        let options = ReadOptions {
+            unknown,
+            ..ReadOptions::default()
+        };
+        let profile = read_trace_file_with(&path, &options).unwrap().profile;
+        let passthrough = profile.passthrough();
+        let kernels = (0..profile.events().len())
+            .filter_map(|index| passthrough.of(PassthroughKind::Arguments, index));
+        let texts = kernels.map(|id| (id, passthrough.texts.text(id)));
+        texts.collect::<Vec<_>>()
+    };
+    let (kept, described) = (told(UnknownArgs::Keep), told(UnknownArgs::Describe));
+    assert!(!described.is_empty() && told(UnknownArgs::Count).is_empty());
+    let ids = |told: &[(TextId, String)]| told.iter().map(|(id, _)| *id).collect::<BTreeSet<_>>();
+    // Kernels of three kinds, and a collective.
+    assert_eq!((ids(&kept).len(), described.len()), (17, 17));
+    assert_eq!(ids(&described).len(), 4);
+    // Only the ids of tasks are missing.
+    for (_, text) in &described {
+        assert!(kept.iter().any(|(_, all)| all.starts_with(text.as_str())));
+    }
 }
 
 /// Returns the arguments of each kernel of a database with these rows, in time order.

@@ -16,7 +16,7 @@ use crate::error::Result;
 const COLUMNS: [&str; 4] = ["globalTaskId", "name", "value", "timestampNs"];
 
 /// Larger tables are left out: reading so many rows takes about as long as everything else.
-const MOST_ROWS: usize = 16_000_000;
+const MOST_ROWS: usize = 10_000_000;
 
 /// The counters of tasks, as entries of JSON objects.
 #[derive(Default)]

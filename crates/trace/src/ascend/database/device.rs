@@ -1,5 +1,7 @@
 //! The device's side: the tasks of its streams, and the collectives of HCCL.
 
+use std::fmt::Write;
+
 use mindprof_model::{Category, DeviceKind, InputsId, StringId, ThreadId};
 use rustc_hash::FxHashMap;
 
@@ -107,13 +109,23 @@ impl DatabaseReading<'_> {
                 return Ok(());
             };
             event.inputs = kind.map_or(InputsId::NONE, |kind| kind.inputs);
-            if self.keeps_arguments {
-                let kept = kind.map_or("", |kind| kind.arguments.as_str());
+            if !self.keeps_arguments {
+                return Ok(());
+            }
+            let mut entries = counters.of(task as i64, start_ns, end_ns);
+            if self.keeps_ids {
                 let (id, model) = (integer(row, 7)?, integer(row, 8)?);
                 let [id, model] = [id, model].map(|number| number.unwrap_or(-1));
-                let counted = counters.of(task as i64, start_ns, end_ns);
-                let entries = format!("{kept}{counted}\"Task Id\":{id},\"Model Id\":{model}");
-                self.assembly.keep_arguments(&entries);
+                // Writing to a text does not fail.
+                let _ = write!(entries, "\"Task Id\":{id},\"Model Id\":{model}");
+            }
+            if entries.is_empty() {
+                // Many tasks share one text.
+                self.assembly.keep_text(kind.and_then(|kind| kind.text));
+            } else {
+                let kept = kind.map_or("", |kind| kind.arguments.as_str());
+                let entries = format!("{kept}{entries}");
+                self.assembly.keep_arguments(entries.trim_end_matches(','));
             }
             Ok(())
         })?;
