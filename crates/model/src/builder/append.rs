@@ -47,7 +47,7 @@ impl<'a> Appender<'a> {
         }
     }
 
-    pub(super) fn append(self, part: Part) {
+    pub(super) fn append(self, mut part: Part) {
         let Self {
             whole,
             tables,
@@ -88,7 +88,7 @@ impl<'a> Appender<'a> {
         };
         append_passthrough(
             &mut whole.passthrough,
-            &part.passthrough,
+            &mut part.passthrough,
             offset,
             &tables,
             later,
@@ -335,7 +335,7 @@ fn append_storages(whole: &mut StorageLists, events: usize, part: &StorageLists,
 
 fn append_passthrough(
     whole: &mut PassthroughArgs,
-    part: &PassthroughArgs,
+    part: &mut PassthroughArgs,
     offset: impl Fn(PassthroughKind, usize) -> usize,
     tables: &Tables,
     later: Nanos,
@@ -343,7 +343,7 @@ fn append_passthrough(
     // The texts of the first part keep their ids, so that rows that share one still do.
     let is_first = whole.texts.is_empty();
     if is_first {
-        whole.texts = part.texts.clone();
+        whole.texts = std::mem::take(&mut part.texts);
     }
     let moved = |whole: &mut PassthroughArgs, text: TextId| {
         if is_first {
