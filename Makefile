@@ -169,7 +169,7 @@ bench: build-release ## Measure recorded scopes, operators, the Python API, impo
 	$(BIN)/python benchmarks/read_trace.py
 
 FUZZ_SECONDS ?= 600
-FUZZ_TARGETS := bytes events compressed ascend snapshot
+FUZZ_TARGETS := bytes events compressed ascend database folder snapshot
 FUZZ_NIGHTLY ?= nightly
 
 ifeq ($(shell cargo fuzz --version 2>/dev/null),)

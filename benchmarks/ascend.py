@@ -139,12 +139,15 @@ def write_tables(database: sqlite3.Connection, kernels: int, counters: int, per_
     bounds = enumerate(zip(steps, ends, strict=True))
     rows = ((index, step[1] - 45_000, end - 45_001) for index, (step, end) in bounds)
     add("INSERT INTO STEP_TIME VALUES (?, ?, ?)", rows)
-    counter = operator + 1
-    for number in range(counters):
-        database.execute(
-            "INSERT INTO TASK_PMU_INFO SELECT globalTaskId, ?, 0.25 FROM COMPUTE_TASK_INFO",
-            (counter + number % 32,),
-        )
+    # Rows of a task follow each other.
+    database.execute("CREATE TEMP TABLE COUNTERS (id INTEGER)")
+    numbers = ((operator + 1 + number % 32,) for number in range(counters))
+    add("INSERT INTO COUNTERS VALUES (?)", numbers)
+    database.execute(
+        "INSERT INTO TASK_PMU_INFO"
+        " SELECT globalTaskId, id, (globalTaskId * 37 + id * 101) % 1000 / 1000.0"
+        " FROM COMPUTE_TASK_INFO CROSS JOIN COUNTERS"
+    )
 
 
 def write_database(path: Path, arguments: argparse.Namespace) -> None:

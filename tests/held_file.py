@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -42,6 +43,16 @@ class HeldFile:
     def release(self) -> None:
         """Puts the file in the place of the pipe."""
         os.replace(self._kept, self.path)
+
+    def finish(self) -> None:
+        """Hands the contents to the reader that still waits, if it was not ended.
+
+        Contents that are larger than a pipe would be cut.
+        """
+        assert self._pipe is not None
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._pipe, self.path.read_bytes())
+        self.close()
 
     def close(self) -> None:
         """Ends the pipe of a reader that still waits."""

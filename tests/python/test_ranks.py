@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import pickle
+import tarfile
 import threading
 from pathlib import Path
 
@@ -168,6 +169,28 @@ def test_one_trace_has_all_ranks_on_one_clock(folder: Path) -> None:
     assert ends["rank 2"] == ends["rank 5"]
     with pytest.raises(ValueError, match="there is no trace of rank 9"):
         job.export_trace(folder / "other.json", ranks=[9])
+
+
+def test_an_archive_for_perfetto_has_each_rank_and_the_offsets_of_clocks(folder: Path) -> None:
+    # The clock of rank 2 is ahead by 700 us, so that its recording seems to begin later.
+    path = folder / "trace2.json"
+    ahead = json.loads(path.read_text())
+    for event in ahead["traceEvents"]:
+        event["ts"] += 700.0
+    path.write_text(json.dumps(ahead))
+    ranks.open(folder).export_trace(folder / "job.tar", ranks=[2, 5])
+    with tarfile.open(folder / "job.tar") as archive:
+        names = archive.getnames()
+        member = archive.extractfile("perfetto_manifest.json")
+        assert member is not None
+        manifest = json.load(member)["perfetto_manifest"]
+    assert names == ["rank2.pftrace", "rank5.pftrace", "perfetto_manifest.json"]
+    assert manifest["version"] == 1
+    machines = [entry["machine"]["name"] for entry in manifest["files"]]
+    assert machines == ["rank 2", "rank 5"]
+    # Both begin at the same time, once the clocks agree.
+    offsets = [entry["clocks"]["offset_ns"] for entry in manifest["files"] if "clocks" in entry]
+    assert offsets == [0]
 
 
 def test_parquet_is_partitioned_by_rank(folder: Path) -> None:

@@ -95,7 +95,9 @@ pub(crate) fn read_memory(path: &Path, limits: ReadLimits) -> Result<MemoryInput
 /// Reads and analyzes a trace with the arguments of kernels and copies, such as grids and bytes, and
 /// prints warnings. They are among the data that is otherwise kept only to write a trace again.
 pub(crate) fn read_whole_analysis(path: &Path, limits: ReadLimits) -> Result<Analysis> {
-    Ok(analyzed(read(path, limits)?))
+    let reading = read_with(path, limits, UnknownArgs::Describe)?;
+    warn(path, &reading);
+    Ok(analyzed(reading))
 }
 
 /// Reports on stderr that a trace is a part of its recording, as one that `run` has bounded.

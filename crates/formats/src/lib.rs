@@ -18,6 +18,7 @@ mod memory_timeline;
 mod parquet;
 mod paths;
 mod place;
+mod rank_archive;
 mod rank_files;
 mod rank_parquet;
 mod rank_trace;
@@ -48,6 +49,7 @@ pub use memory_timeline::{
 pub use parquet::write_parquet_file;
 pub use paths::{FoldedLines, paths_json, write_callers, write_folded_paths, write_paths};
 pub use place::Place;
+pub use rank_archive::{is_rank_archive, write_rank_archive, write_rank_archive_file};
 pub use rank_files::{
     RankFiles, is_rank_file, read_ranks, read_ranks_from, summarize_bytes, summarize_file,
     summarize_files, summarize_stream,

@@ -13,7 +13,7 @@ use std::thread::{Builder, available_parallelism, scope};
 
 use mindprof_analyze::Analysis;
 use mindprof_ranks::{RankSummary, Ranks, Source};
-use mindprof_trace::{FileError, Input, ReadOptions, Reading, read_trace_file_with};
+use mindprof_trace::{FileError, Input, ReadOptions, Reading, UnknownArgs, read_trace_file_with};
 
 use crate::error::{Error, Result};
 
@@ -21,10 +21,13 @@ use crate::error::{Error, Result};
 const ENDINGS: [&str; 4] = [".json", ".db", ".ranks", ".part"];
 const COMPRESSIONS: [&str; 3] = [".gz", ".zst", ".zstd"];
 
+/// The folder with the results in a folder of an Ascend profiler, which is read as one trace.
+const ASCEND_RESULTS: &str = "ASCEND_PROFILER_OUTPUT";
+
 /// The files of a folder by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankFiles {
-    /// Traces and summaries, sorted.
+    /// Traces and summaries, sorted. Folders of Ascend profilers are traces.
     pub found: Vec<PathBuf>,
     /// Other files, sorted.
     pub others: Vec<PathBuf>,
@@ -39,6 +42,10 @@ impl RankFiles {
         let mut files = Self::default();
         let mut folders = vec![folder.to_path_buf()];
         while let Some(folder) = folders.pop() {
+            if is_recording(&folder) {
+                files.found.push(folder);
+                continue;
+            }
             let entries = fs::read_dir(&folder).map_err(|error| Error::from(error).at(&folder))?;
             for entry in entries {
                 let entry = entry.map_err(|error| Error::from(error).at(&folder))?;
@@ -60,6 +67,12 @@ impl RankFiles {
         files.others.sort_unstable();
         Ok(files)
     }
+}
+
+/// Returns whether a folder is a recording of an Ascend profiler, which has several files for one
+/// rank.
+fn is_recording(folder: &Path) -> bool {
+    folder.ends_with(ASCEND_RESULTS) || folder.join(ASCEND_RESULTS).is_dir()
 }
 
 /// Returns whether a path leads to a regular file, or to nothing, which reading it reports.
@@ -178,7 +191,11 @@ fn summaries_of(input: Input<'_>, name: &Path) -> Result<Ranks> {
 }
 
 fn summarize_trace_file(path: &Path) -> Result<Ranks> {
-    let reading = read_trace_file_with(path, &ReadOptions::default())?;
+    let options = ReadOptions {
+        unknown: UnknownArgs::Describe,
+        ..ReadOptions::default()
+    };
+    let reading = read_trace_file_with(path, &options)?;
     summarize(reading, &name_of(path)).map_err(|error| error.at(path))
 }
 
@@ -292,6 +309,48 @@ mod tests {
         for path in [".checkpoints/rank2.json", "node1/.rank3.json", "notes.txt"] {
             assert!(!is_rank_file(Path::new(path)), "{path}");
         }
+    }
+
+    #[test]
+    fn folders_of_ascend_profilers_are_one_trace_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds");
+        let recordings = [5, 6].map(|rank| {
+            let recording = folder
+                .path()
+                .join(format!("host_2026010112000{rank}_ascend_pt"));
+            let results = recording.join(ASCEND_RESULTS);
+            fs::create_dir_all(&results).unwrap();
+            for name in [
+                "trace_view.json",
+                "kernel_details.csv",
+                "step_trace_time.csv",
+            ] {
+                fs::copy(Path::new(seeds).join(name), results.join(name)).unwrap();
+            }
+            fs::write(results.join("communication.json"), "{}").unwrap();
+            fs::write(recording.join(format!("profiler_info_{rank}.json")), "{}").unwrap();
+            recording
+        });
+        let files = RankFiles::list(folder.path()).unwrap();
+        assert_eq!(
+            (files.found.as_slice(), files.others.len()),
+            (&recordings[..], 0)
+        );
+        let results = recordings[0].join(ASCEND_RESULTS);
+        assert_eq!(RankFiles::list(&results).unwrap().found, [results]);
+        let ranks = recordings
+            .each_ref()
+            .map(|path| summarize_file(path).unwrap());
+        let identities = ranks
+            .iter()
+            .flat_map(Ranks::summaries)
+            .map(|summary| &summary.identity);
+        let known: Vec<_> = identities
+            .map(|identity| (identity.rank, identity.source))
+            .collect();
+        let by_trace = |rank| (Some(rank), mindprof_ranks::RankSource::Trace);
+        assert_eq!(known, [by_trace(5), by_trace(6)]);
     }
 
     fn gzipped(bytes: &[u8]) -> Vec<u8> {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use mindprof_formats::{
-    RankFiles, RankTrace, is_rank_file, merge_rank_traces, summarize_bytes, summarize_file,
+    RankFiles, RankTrace, is_rank_archive, is_rank_file, merge_rank_traces, summarize_bytes,
+    summarize_file, write_rank_archive_file,
 };
 use mindprof_ranks::{JobAnswer, Ranks, StepGrid};
 use mindprof_report::{RanksLayout, ranks_text, write_ranks_page_file};
@@ -130,8 +131,11 @@ pub(crate) fn write_ranks_trace(
         traces.retain(|trace| trace.rank.is_some_and(|rank| ranks.contains(&rank)));
     }
     py.enter_alone(|| {
+        if is_rank_archive(&path) {
+            return Ok::<_, Error>(write_rank_archive_file(&traces, &path)?);
+        }
         let profile = merge_rank_traces(&traces)?;
-        Ok::<_, Error>(write_named_trace_file(
+        Ok(write_named_trace_file(
             &profile,
             &TraceOptions::default(),
             &path,

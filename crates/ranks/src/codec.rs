@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Result};
 
 pub(crate) const MAGIC: &[u8] = b"mindrank";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CHECKSUM_BYTES: usize = 8;
 
 /// The most elements that are allocated before any of them was read.

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::label::RankLabel;
 use crate::matched::most_frequent;
+use crate::roster::usual_limit;
 use crate::rows::RowKind;
 use crate::summary::RankSummary;
 
@@ -55,7 +56,7 @@ pub struct Differences {
     /// Facts about software and machines.
     pub facts: Vec<FactDifference>,
     /// The ranks that recorded another number of steps than most, and that number. Their rows are not
-    /// compared.
+    /// compared, and neither are those of ranks that recorded other operators than most.
     pub steps: Vec<(RankLabel, usize)>,
 }
 
@@ -66,7 +67,10 @@ impl Differences {
         let is_usual = |summary: &&&RankSummary| Some(summary.steps.len()) == steps;
         let unusual = summaries.iter().filter(|summary| !is_usual(summary));
         let unusual = unusual.map(|summary| (RankLabel::of(summary), summary.steps.len()));
-        let alike: Vec<&RankSummary> = summaries.iter().filter(is_usual).copied().collect();
+        let limit = usual_limit(summaries);
+        let alike = summaries.iter().filter(is_usual);
+        let alike = alike.filter(|summary| summary.limit() == limit);
+        let alike: Vec<&RankSummary> = alike.copied().collect();
         let mut rows = row_differences(&alike);
         let row_count = rows.len();
         rows.truncate(LISTED);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use mindprof_model::{Metadata, Profile};
+use mindprof_model::{Metadata, OperatorLimit, Profile};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -50,6 +50,8 @@ pub struct Identity {
     pub versions: Vec<(Arc<str>, Arc<str>)>,
     /// The process groups that the trace lists, sorted by name.
     pub groups: Vec<Group>,
+    /// Which operators were recorded, as in `share=0.1`, if not all of them.
+    pub limit: Option<Arc<str>>,
 }
 encode_fields!(Identity {
     rank,
@@ -61,6 +63,7 @@ encode_fields!(Identity {
     devices,
     versions,
     groups,
+    limit,
 });
 
 /// A process group: ranks that communicate with each other.
@@ -171,6 +174,7 @@ impl Identity {
             devices: device_models(metadata),
             versions: versions(metadata, info.nccl_version),
             groups,
+            limit: OperatorLimit::read(metadata).map(|limit| limit.words().join(",").into()),
         }
     }
 }

@@ -37,6 +37,9 @@ pub struct Roster {
     pub named_by_file: usize,
     /// The ranks whose recordings lost events or whose files were damaged.
     pub incomplete: Vec<RankLabel>,
+    /// The ranks that recorded other operators than most, each with the operators that it recorded,
+    /// as in `share=0.1`; empty for all of them.
+    pub limits: Vec<(RankLabel, String)>,
 }
 
 impl Roster {
@@ -91,6 +94,7 @@ impl Roster {
             kept.push(position);
         }
         roster.foreign.sort();
+        roster.limits = other_limits(summaries, &kept);
         roster.count(summaries, &kept, &seen);
         (roster, kept)
     }
@@ -156,6 +160,23 @@ fn chosen(summaries: &[RankSummary], run: &BTreeSet<usize>) -> BTreeMap<u32, usi
         }
     }
     chosen
+}
+
+/// Returns the ranks that recorded other operators than most, each with what it recorded.
+fn other_limits(summaries: &[RankSummary], kept: &[usize]) -> Vec<(RankLabel, String)> {
+    let kept: Vec<&RankSummary> = kept.iter().map(|&place| &summaries[place]).collect();
+    let usual = usual_limit(&kept);
+    let others = kept.into_iter().filter(|summary| summary.limit() != usual);
+    let others = others.map(|summary| {
+        let limit = summary.limit().unwrap_or_default().to_owned();
+        (RankLabel::of(summary), limit)
+    });
+    others.collect()
+}
+
+/// Returns the choice of operators that most ranks recorded; `None` is all of them.
+pub(crate) fn usual_limit<'a>(summaries: &[&'a RankSummary]) -> Option<&'a str> {
+    most_frequent(summaries.iter().map(|summary| summary.limit())).flatten()
 }
 
 fn is_incomplete(summary: &RankSummary) -> bool {

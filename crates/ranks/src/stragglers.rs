@@ -11,6 +11,7 @@ use crate::label::RankLabel;
 use crate::lateness::Lateness;
 use crate::median::median;
 use crate::own_times::{ByCause, Cause, OwnTimes, sum_of};
+use crate::roster::usual_limit;
 use crate::summary::RankSummary;
 
 /// Waiting matters if the median rank communicates for this share of the steps.
@@ -47,7 +48,8 @@ pub struct Straggler {
     pub slow_steps: usize,
     /// The number of steps that it was compared in.
     pub steps: usize,
-    /// The cause that covers at least 80 % of the difference, if one does.
+    /// The cause that covers at least 80 % of the difference, if one does, unless the rank recorded
+    /// other operators than most.
     pub cause: Option<Cause>,
     /// The time that each cause adds in a median step, negative if it takes less.
     #[serde(serialize_with = "cause_micros")]
@@ -125,6 +127,7 @@ impl Stragglers {
             };
         }
         let limit = Limit::of(&excesses, times);
+        let usual = usual_limit(summaries);
         let (mut next, mut is_unwitnessed) = (0, false);
         let mut ranks: Vec<Straggler> = Vec::new();
         for (rank, excess) in excesses.iter().enumerate() {
@@ -134,7 +137,9 @@ impl Stragglers {
                 continue;
             }
             let label = RankLabel::of(summaries[rank]);
-            let straggler = excess.straggler(label, times, limit.least);
+            let mut straggler = excess.straggler(label, times, limit.least);
+            // Work that was not recorded would be taken for that of Python.
+            straggler.cause = straggler.cause.filter(|_| summaries[rank].limit() == usual);
             match lateness.is_waited_for(rank) {
                 Some(true) => ranks.push(straggler),
                 // It has less to communicate than the others, and nobody waits for it.

@@ -232,6 +232,11 @@ pub struct Source<'a> {
 }
 
 impl RankSummary {
+    /// Returns which operators were recorded, as in `share=0.1`; `None` is all of them.
+    pub(crate) fn limit(&self) -> Option<&str> {
+        self.identity.limit.as_deref()
+    }
+
     /// Sums up the profile of one rank, in time nearly linear in the number of events.
     pub fn build(analysis: &Analysis, source: &Source<'_>) -> Self {
         let profile = analysis.profile();

@@ -34,9 +34,23 @@ pub enum UnknownArgs {
     /// Keep them, so that writing the trace again round-trips them.
     #[default]
     Keep,
+    /// Keep those that describe events, such as the shapes and counters of kernels, but not those
+    /// that only tell events apart, such as the ids of an NPU's tasks, where that takes less memory.
+    /// Callers that look at arguments and do not write the trace again need no more.
+    Describe,
     /// Only count them, which takes less memory, for callers that do not write the trace again.
     /// Correlation ids that tie an event to no other one are dropped too.
     Count,
+}
+
+impl UnknownArgs {
+    /// Returns whether fields, arguments and events are kept that describe something.
+    pub(crate) const fn are_kept(self) -> bool {
+        match self {
+            Self::Keep | Self::Describe => true,
+            Self::Count => false,
+        }
+    }
 }
 
 /// A progress callback: it receives the number of bytes read so far and the size of the file, or

@@ -157,8 +157,8 @@ impl Repair {
                 "strings are not valid Unicode or JSON; their readable parts were kept",
             ),
             Self::AbsurdMemory => (
-                "amount of memory exceeds that of any machine and was set to zero",
-                "amounts of memory exceed that of any machine and were set to zero",
+                "amount of memory exceeds that of any machine and was not taken",
+                "amounts of memory exceed that of any machine and were not taken",
             ),
             Self::BadNumber => (
                 "number is not JSON, such as 010 or 10., and was read by its digits",

@@ -65,15 +65,21 @@ impl DeviceWork {
     /// by source, kind and index.
     pub(crate) fn collect(analysis: &Analysis) -> Vec<Self> {
         let profile = analysis.profile();
+        let is_work = |id: EventId, event: &Event| {
+            event.category == Category::Kernel
+                && analysis.device(id) != DeviceKind::Cpu
+                && !event.flags.contains(Flags::HIDDEN)
+        };
         let mut works = Works::new(profile);
         let mut arguments = ArgumentsWalk::new(profile);
-        for (index, event) in profile.events().iter().enumerate() {
-            let id = EventId::from_index(index);
-            let is_work = event.category == Category::Kernel
-                && analysis.device(id) != DeviceKind::Cpu
-                && !event.flags.contains(Flags::HIDDEN);
-            if is_work {
-                works.add(profile, id, event, arguments.at(index));
+        for (id, event) in (0..).map(EventId::from_index).zip(profile.events()) {
+            if is_work(id, event) {
+                works.counts[event.thread.index()] += 1;
+            }
+        }
+        for (id, event) in (0..).map(EventId::from_index).zip(profile.events()) {
+            if is_work(id, event) {
+                works.add(profile, id, event, arguments.at(id.index()));
             }
         }
         if !works.devices.is_empty() {
@@ -91,6 +97,8 @@ struct Works {
     devices: Vec<DeviceWork>,
     /// By device, its position.
     places: FxHashMap<DeviceKey, usize>,
+    /// By stream, the number of its works. Lists that grow would take up to twice the room.
+    counts: Vec<usize>,
     /// By stream, the position of its device or [`NONE`].
     positions: Vec<usize>,
     /// The works with a correlation id, and the ids.
@@ -114,6 +122,7 @@ impl Works {
             classes: WorkClasses::build(profile),
             devices: Vec::new(),
             places: FxHashMap::default(),
+            counts: vec![0; profile.threads().len()],
             positions: vec![NONE; profile.threads().len()],
             launched: Vec::new(),
             correlations: Vec::new(),
@@ -147,17 +156,22 @@ impl Works {
 
     /// Returns the position of a stream's device, which is added if it is new.
     fn device_of(&mut self, profile: &Profile, stream: ThreadId) -> usize {
-        let thread = profile.threads()[stream.index()];
-        let key = DeviceKey {
-            origin: profile.origin(stream),
-            kind: thread.device,
-            index: thread.process,
+        let key = |stream: ThreadId| {
+            let thread = profile.threads()[stream.index()];
+            DeviceKey {
+                origin: profile.origin(stream),
+                kind: thread.device,
+                index: thread.process,
+            }
         };
-        *self.places.entry(key).or_insert_with(|| {
+        let (counts, device) = (self.counts.iter().enumerate(), key(stream));
+        *self.places.entry(device).or_insert_with(|| {
+            let streams = counts.map(|(stream, count)| (ThreadId::from_index(stream), count));
+            let of_device = streams.filter(|&(stream, _)| key(stream) == device);
             self.devices.push(DeviceWork {
-                key,
+                key: device,
                 rank: profile.rank(stream),
-                items: Vec::new(),
+                items: Vec::with_capacity(of_device.map(|(_, count)| count).sum()),
             });
             self.devices.len() - 1
         })
@@ -167,8 +181,6 @@ impl Works {
         let kinds: Vec<CallKind> = profile.strings().iter().map(CallKind::of).collect();
         let mut calls = Calls::new(profile.threads().len());
         let table = ByCorrelation::build(&self.correlations);
-        // By work with a correlation id, the launch of the first work with the same one.
-        let mut launches: Vec<Option<Launch>> = vec![None; self.launched.len()];
         for (index, event) in profile.events().iter().enumerate() {
             let is_call = event.category == Category::Runtime;
             if !is_call || profile.threads()[event.thread.index()].device != DeviceKind::Cpu {
@@ -179,24 +191,26 @@ impl Works {
             let correlation = links.map_or(0, |links| links.correlation);
             match table.get(correlation) {
                 None => calls.note(kinds[event.name.index()], origin, event),
-                Some(first) if launches[first].is_none() => {
+                Some(first) => {
                     let item = self.item(first);
-                    launches[first] = Some(calls.launch(profile, event, item));
+                    if item.launch.is_none() {
+                        item.launch = Some(calls.launch(profile, event, item));
+                    }
                 }
-                Some(_) => {}
             }
         }
         // All works of a call have its launch, such as those of a graph.
-        for (position, &correlation) in self.correlations.iter().enumerate() {
-            let launch = table.get(correlation).and_then(|first| launches[first]);
-            let Launched { device, item } = self.launched[position];
-            self.devices[device as usize].items[item as usize].launch = launch;
+        for position in 0..self.launched.len() {
+            let first = table.get(self.correlations[position]);
+            let launch = first.and_then(|first| self.item(first).launch);
+            self.item(position).launch = launch;
         }
     }
 
-    fn item(&self, position: usize) -> &WorkItem {
+    /// Returns the work at a position among those with a correlation id.
+    fn item(&mut self, position: usize) -> &mut WorkItem {
         let Launched { device, item } = self.launched[position];
-        &self.devices[device as usize].items[item as usize]
+        &mut self.devices[device as usize].items[item as usize]
     }
 }
 

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use mindprof_formats::{
-    Format, RankTrace, Written, counted, merge_rank_traces, write_ranks_parquet,
+    Format, RankTrace, Written, counted, is_rank_archive, merge_rank_traces, write_rank_archive,
+    write_ranks_parquet,
 };
 use mindprof_ranks::{Alignment, JobAnswer, Ranks, StepGrid};
 use mindprof_report::write_ranks_page;
@@ -21,7 +22,8 @@ pub(crate) struct RankOutputs {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write one trace of all ranks on one clock to FILE, such as job.pftrace or job.json.gz.
+    /// Write one trace of all ranks on one clock to FILE, such as job.pftrace or job.json.gz; job.tar
+    /// is an archive for Perfetto, which needs less memory.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 
@@ -40,6 +42,7 @@ impl RankOutputs {
         self.chosen()?;
         self.trace
             .as_deref()
+            .filter(|path| !is_rank_archive(path))
             .map_or(Ok(()), |path| trace_format(path).map(drop))?;
         if self.ranks.is_some() && !self.needs_traces() {
             let message = "--ranks chooses what --trace and --parquet write";
@@ -127,7 +130,7 @@ fn trace_format(path: &Path) -> anyhow::Result<Format> {
         return Ok(format);
     }
     let message = format!("{}: not the name of a trace", path.display());
-    let hint = "name it .pftrace for Perfetto, or .json or .json.gz for a Chrome trace";
+    let hint = "name it .pftrace or .tar for Perfetto, or .json or .json.gz for a Chrome trace";
     Err(misused(message, hint))
 }
 
@@ -140,7 +143,6 @@ fn write_page(out: &Output, job: &Ranks) -> anyhow::Result<()> {
 }
 
 fn write_trace(out: &Output, traces: &[RankTrace]) -> anyhow::Result<()> {
-    let format = trace_format(Path::new(&out.name()))?;
     for trace in traces {
         if trace.alignment == Alignment::Unknown && traces.len() > 1 {
             let path = trace.path.display();
@@ -149,17 +151,22 @@ fn write_trace(out: &Output, traces: &[RankTrace]) -> anyhow::Result<()> {
             ));
         }
     }
+    let (name, ranks) = (out.name(), counted(traces.len() as u64, "rank"));
+    if is_rank_archive(Path::new(&name)) {
+        let (events, bytes) = out.write(None, |file| write_rank_archive(traces, file))?;
+        out.tell_written(bytes, &format!("{ranks}, {}", counted(events, "event")));
+        return Ok(());
+    }
+    let format = trace_format(Path::new(&name))?;
     let profile = {
         let _busy = Busy::new(format!("merging {}", counted(traces.len() as u64, "trace")));
         merge_rank_traces(traces)?
     };
-    let name = out.name();
     let (Written { count, unit, notes }, bytes) =
         out.write(None, |file| format.write(profile, &name, file))?;
     for note in notes {
         tell(&format!("warning: {name}: {note}"));
     }
-    let ranks = counted(traces.len() as u64, "rank");
     out.tell_written(bytes, &format!("{ranks}, {}", counted(count, unit)));
     Ok(())
 }

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Kinship, ProfileBuilder};
 use crate::{
     Damage, Event, EventBatch, ForwardThread, InputsId, LinkColumns, Links, Nanos, Part,
-    PassthroughArgs, PassthroughKind, StackId, StorageLists, StringId, StringTable, Thread,
+    PassthroughArgs, PassthroughKind, StackId, StorageLists, StringId, StringTable, TextId, Thread,
     ThreadId,
 };
 
@@ -47,7 +47,7 @@ impl<'a> Appender<'a> {
         }
     }
 
-    pub(super) fn append(self, part: Part) {
+    pub(super) fn append(self, mut part: Part) {
         let Self {
             whole,
             tables,
@@ -88,7 +88,7 @@ impl<'a> Appender<'a> {
         };
         append_passthrough(
             &mut whole.passthrough,
-            &part.passthrough,
+            &mut part.passthrough,
             offset,
             &tables,
             later,
@@ -335,14 +335,25 @@ fn append_storages(whole: &mut StorageLists, events: usize, part: &StorageLists,
 
 fn append_passthrough(
     whole: &mut PassthroughArgs,
-    part: &PassthroughArgs,
+    part: &mut PassthroughArgs,
     offset: impl Fn(PassthroughKind, usize) -> usize,
     tables: &Tables,
     later: Nanos,
 ) {
+    // The texts of the first part keep their ids, so that rows that share one still do.
+    let is_first = whole.texts.is_empty();
+    if is_first {
+        whole.texts = std::mem::take(&mut part.texts);
+    }
+    let moved = |whole: &mut PassthroughArgs, text: TextId| {
+        if is_first {
+            return Some(text);
+        }
+        whole.texts.add(&part.texts.text(text))
+    };
     for kind in PassthroughKind::ALL {
         for (index, text) in part.rows(kind) {
-            if let Some(text) = whole.texts.add(&part.texts.text(text)) {
+            if let Some(text) = moved(whole, text) {
                 whole.set(kind, offset(kind, index), text);
             }
         }
@@ -351,7 +362,7 @@ fn append_passthrough(
         let mut record = *record;
         record.time_ns = record.time_ns.saturating_add_unsigned(later.0);
         record.thread = tables.thread(record.thread);
-        if let Some(text) = whole.texts.add(&part.texts.text(record.text)) {
+        if let Some(text) = moved(whole, record.text) {
             record.text = text;
             whole.add_unknown_event(record);
         }

@@ -263,6 +263,30 @@ fn ranks_that_run_other_operators_are_told() {
     assert_eq!(differences.facts[0].fact, "nccl_version");
 }
 
+// Half of the products of a rank are not recorded, which is no difference between programs.
+#[test]
+fn ranks_that_recorded_other_operators_are_told_and_not_compared() {
+    let mut summaries = Job::new(6, 6)
+        .with(2, None, Work::Computing, 2_000)
+        .summaries();
+    summaries[2].identity.limit = Some("share=0.5".into());
+    summaries[2].rows.retain(|row| &*row.name != "gemm");
+    let told = answer(summaries.clone());
+    let [(rank, limit)] = told.roster.limits.as_slice() else {
+        panic!("{:?}", told.roster.limits);
+    };
+    assert_eq!((rank.rank, limit.as_str()), (Some(2), "share=0.5"));
+    assert_eq!(told.differences.row_count, 0);
+    assert_eq!(slow_ranks(&told), [(2, None)]);
+    for summary in &mut summaries {
+        summary.identity.limit = Some("share=0.5".into());
+    }
+    let alike = answer(summaries);
+    assert!(alike.roster.limits.is_empty());
+    assert_eq!(alike.differences.row_count, 1);
+    assert_eq!(slow_ranks(&alike), [(2, Some(Cause::Computing))]);
+}
+
 #[test]
 fn exposed_transfers_are_priced_without_the_waits() {
     let mut job = Job::new(8, 10).with(5, None, Work::Computing, 2_000);

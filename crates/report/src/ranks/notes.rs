@@ -47,6 +47,24 @@ pub(crate) fn roster_notes(answer: &JobAnswer) -> Vec<String> {
             "incomplete recordings: {ranks}. Missing work looks like fast work"
         ));
     }
+    if let [(first, limit), ..] = roster.limits.as_slice() {
+        let labels: Vec<_> = roster
+            .limits
+            .iter()
+            .map(|(label, _)| label.clone())
+            .collect();
+        let what = if limit.is_empty() {
+            "all of them"
+        } else {
+            limit
+        };
+        notes.push(format!(
+            "{} recorded other operators than most, and these are not compared: {} recorded {}",
+            ranks_words(&labels),
+            visible(&first.text()),
+            visible(what)
+        ));
+    }
     if roster.named_by_file > 0 {
         let count = roster.named_by_file;
         notes.push(format!(

@@ -40,3 +40,16 @@ fn one_file_is_told_in_the_singular() {
     );
     assert_eq!(singular("do not tell their rank"), "does not tell its rank");
 }
+
+#[test]
+fn ranks_that_recorded_other_operators_are_told() {
+    let mut answer = JobAnswer::default();
+    answer.roster.limits = vec![(label(3), "share=0.5".into()), (label(5), "depth=1".into())];
+    assert_eq!(
+        roster_notes(&answer),
+        [
+            "ranks 3 and 5 recorded other operators than most, and these are not compared: \
+             rank 3 recorded share=0.5"
+        ]
+    );
+}

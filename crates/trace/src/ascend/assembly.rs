@@ -4,7 +4,7 @@
 
 use mindprof_model::{
     Category, DeviceKind, Event, EventBatch, InputsEncoder, InputsId, LinkColumns, LossCause,
-    Metadata, Nanos, Part, PassthroughKind, StringId, Thread, ThreadId, ThreadNumbers,
+    Metadata, Nanos, Part, PassthroughKind, StringId, TextId, Thread, ThreadId, ThreadNumbers,
 };
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use crate::reading::PartReading;
 use crate::repairs::{Repair, Repairs};
 
 /// The latest time that is accepted, half the range as in traces.
-const LATEST_NS: i64 = i64::MAX / 2;
+pub(super) const LATEST_NS: i64 = i64::MAX / 2;
 
 /// The events so far. Their starts are nanoseconds since the Unix epoch until all are known.
 #[derive(Default)]
@@ -132,8 +132,14 @@ impl Assembly {
 
     /// Keeps arguments of the last event as entries of a JSON object.
     pub(super) fn keep_arguments(&mut self, entries: &str) {
+        let text = self.part.passthrough.texts.add(entries);
+        self.keep_text(text);
+    }
+
+    /// Keeps a text as the arguments of the last event.
+    pub(super) fn keep_text(&mut self, text: Option<TextId>) {
         let index = self.events.len().saturating_sub(1);
-        if let Some(text) = self.part.passthrough.texts.add(entries) {
+        if let Some(text) = text {
             (self.part.passthrough).set(PassthroughKind::Arguments, index, text);
         }
     }
@@ -168,6 +174,7 @@ impl Assembly {
             event.start = Nanos(event.start.0 - zero.0);
         });
         self.part.add_linked_events(events, self.links);
+        self.repairs.add(Repair::AbsurdMemory, self.memory.absurd);
         self.memory.add_to(&mut self.part);
         PartReading {
             part: self.part,

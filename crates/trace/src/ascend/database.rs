@@ -16,6 +16,7 @@ use crate::reading::PartReading;
 use crate::scan::Source;
 
 mod connection;
+mod counters;
 mod device;
 mod facts;
 mod kernels;
@@ -35,6 +36,9 @@ const EVENT_TABLES: [&str; 5] = [
     "COMMUNICATION_OP",
     "MSTX_EVENTS",
 ];
+
+/// The other tables whose rows become events.
+const RANGE_TABLES: [&str; 2] = ["GC_RECORD", "STEP_TIME"];
 
 /// Reads databases from memory, such as compressed ones.
 pub(crate) struct DatabaseReader;
@@ -69,6 +73,10 @@ struct DatabaseReading<'a> {
     names: Names,
     assembly: Assembly,
     keeps_arguments: bool,
+    /// Whether numbers are kept that only tell tasks apart.
+    keeps_ids: bool,
+    /// Sentences about what was left out.
+    left_out: Vec<String>,
 }
 
 fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
@@ -89,7 +97,10 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
     }
     let mut assembly = Assembly::default();
     let mut rows = 0;
-    for table in found {
+    for table in found
+        .into_iter()
+        .chain(RANGE_TABLES.into_iter().filter(is_there))
+    {
         rows += database.most_rows(table)?;
     }
     assembly.reserve(rows);
@@ -98,7 +109,9 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
         database,
         names,
         assembly,
-        keeps_arguments: options.unknown == UnknownArgs::Keep,
+        keeps_arguments: options.unknown.are_kept(),
+        keeps_ids: options.unknown == UnknownArgs::Keep,
+        left_out: Vec::new(),
     };
     reading.read_program()?;
     reading.read_steps()?;
@@ -107,5 +120,7 @@ fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
     reading.assembly.sort();
     reading.link()?;
     let metadata = reading.metadata()?;
-    Ok(reading.assembly.into_reading(&metadata))
+    let mut read = reading.assembly.into_reading(&metadata);
+    read.sources.extend(reading.left_out);
+    Ok(read)
 }

@@ -13,8 +13,9 @@ use super::shapes::encode_inputs;
 use super::tables::{each_kernel, entries, read_memory_record, read_step_times};
 use crate::error::{Error, Result};
 use crate::files::FileError;
-use crate::read_options::{ReadOptions, UnknownArgs};
+use crate::read_options::ReadOptions;
 use crate::reading::PartReading;
+use crate::repairs::Repair;
 
 /// The folder with the results, within that of a recording.
 const RESULTS: &str = "ASCEND_PROFILER_OUTPUT";
@@ -30,6 +31,9 @@ const EVENT_FILES: [&str; 3] = [
     "trace_view.json.gz",
     "kernel_details.csv",
 ];
+
+/// The beginning of the name of a file beside the results, which ends in the rank.
+const INFO: &str = "profiler_info_";
 
 /// Files about memory. Facts that a database has already are not taken again.
 const MEMORY_FILES: [&str; 2] = ["memory_record.csv", "npu_module_mem.csv"];
@@ -61,16 +65,26 @@ pub(crate) fn read_folder(
     reading.sources.push(format!("events from {name}"));
     let kernels = folder.join("kernel_details.csv");
     if name.starts_with("trace_view") && kernels.is_file() {
-        let keeps = options.unknown == UnknownArgs::Keep;
+        let keeps = options.unknown.are_kept();
         let (found, all) = add_shapes(&mut reading.part, &kernels, keeps)?;
         let said = format!("shapes of {found} of {all} kernels from kernel_details.csv");
         reading.sources.push(said);
     }
     for name in MEMORY_FILES {
         let memory = folder.join(name);
-        if memory.is_file() && add_memory(&mut reading.part, &memory)? {
+        if memory.is_file() && add_memory(&mut reading, &memory)? {
             reading.sources.push(format!("memory from {name}"));
         }
+    }
+    if reading.part.rank.is_none()
+        && let Some(rank) = stated_rank(path)
+    {
+        reading.part.rank = Some(rank);
+        if reading.part.metadata.get("distributedInfo").is_none() {
+            let told = format!("{{\"backend\":\"hccl\",\"rank\":{rank}}}");
+            reading.part.metadata.set("distributedInfo", told);
+        }
+        (reading.sources).push(format!("the rank from {INFO}{rank}.json"));
     }
     let steps = folder.join("step_trace_time.csv");
     if steps.is_file() {
@@ -84,6 +98,28 @@ pub(crate) fn read_folder(
     Ok(reading)
 }
 
+/// Returns the rank that the name of a file in the folder of the recording states, if there is one
+/// such file.
+fn stated_rank(path: &Path) -> Option<u32> {
+    let recording = match path.parent() {
+        _ if !path.ends_with(RESULTS) => path,
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent?,
+    };
+    let mut ranks = Vec::new();
+    for entry in fs::read_dir(recording).ok()?.flatten() {
+        let name = name_of(&entry.path());
+        let rank = name
+            .strip_prefix(INFO)
+            .and_then(|rest| rest.strip_suffix(".json"));
+        ranks.extend(rank.and_then(|rank| rank.parse::<u32>().ok()));
+    }
+    match ranks.as_slice() {
+        [rank] => Some(*rank),
+        _ => None,
+    }
+}
+
 /// Finds the file with the events.
 fn find_main(folder: &Path) -> Result<PathBuf> {
     let mut databases = Vec::new();
@@ -91,7 +127,8 @@ fn find_main(folder: &Path) -> Result<PathBuf> {
         let path = entry?.path();
         let name = name_of(&path);
         let is_database = path.extension().is_some_and(|extension| extension == "db");
-        if is_database && DATABASES.iter().any(|begin| name.starts_with(begin)) {
+        let is_known = DATABASES.iter().any(|begin| name.starts_with(begin));
+        if is_database && is_known && path.is_file() {
             databases.push(path);
         }
     }
@@ -178,10 +215,11 @@ fn add_shapes(part: &mut Part, path: &Path, with_details: bool) -> Result<(usize
 }
 
 /// Adds the memory of components. Returns whether the file says anything new.
-fn add_memory(part: &mut Part, path: &Path) -> Result<bool> {
+fn add_memory(reading: &mut PartReading, path: &Path) -> Result<bool> {
     let file = File::open(path).map_err(Error::from);
     let mut memory = NpuMemory::default();
     let read = file.and_then(|file| read_memory_record(file, &mut memory));
     read.map_err(|error| error.at(path))?;
-    Ok(memory.add_to(part))
+    (reading.repairs).add(Repair::AbsurdMemory, memory.absurd);
+    Ok(memory.add_to(&mut reading.part))
 }

@@ -2,13 +2,17 @@
 //! component of the software.
 //!
 //! The rows come from `MEMORY_RECORD` and `NPU_MODULE_MEM` of a database, or from
-//! `memory_record.csv` and `npu_module_mem.csv`.
+//! `memory_record.csv` and `npu_module_mem.csv`. `OP_MEMORY` tells which changes of the allocator's
+//! curve are one block, and which operator allocated it.
 
 use mindprof_model::{
-    DeviceKind, MemoryRecord, Metadata, Nanos, Part, StackId, StringTable, Thread, ThreadId,
+    Category, DeviceKind, MemoryRecord, Metadata, Nanos, Part, StackId, StringId, StringTable,
+    Thread, ThreadId,
 };
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
+
+use super::assembly::LATEST_NS;
 
 /// The component that holds the program's tensors: torch's allocator.
 const ALLOCATOR: &str = "PTA";
@@ -16,8 +20,8 @@ const ALLOCATOR: &str = "PTA";
 const GRAPH_ENGINE: &str = "GE";
 const SUM: &str = "PTA+GE";
 
-/// The largest number of bytes and the latest time that are accepted.
-const LARGEST: u64 = i64::MAX as u64;
+/// The largest plausible memory of a device, 4 TiB. A trace holds no larger change.
+const LARGEST: u64 = 1 << 42;
 
 /// One row: how much memory a component of the software had at a time.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +36,27 @@ pub(super) struct MemoryRow<'a> {
     pub(super) reserved: Option<u64>,
 }
 
+/// A block that an operator allocated. Times are nanoseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemoryBlock {
+    /// The name of the operator.
+    pub(super) operator: StringId,
+    pub(super) device: u64,
+    pub(super) bytes: i64,
+    pub(super) allocated_ns: i64,
+    /// `None` if it was not released before the end of the recording.
+    pub(super) released_ns: Option<i64>,
+}
+
 /// The memory of all devices, as rows are added in any order.
 #[derive(Debug, Default)]
 pub(super) struct NpuMemory {
     /// The records of torch's allocator. Their times count from the Unix epoch, and their threads
     /// are not set yet.
     records: Vec<MemoryRecord>,
+    blocks: Vec<MemoryBlock>,
+    /// The number of amounts that were left out because they are too large.
+    pub(super) absurd: u64,
     components: Vec<Component>,
     places: FxHashMap<(u64, String), usize>,
 }
@@ -60,7 +79,7 @@ struct Extremes {
 
 impl Extremes {
     fn add(&mut self, time: u64, bytes: Option<u64>) {
-        let Some(bytes) = bytes.filter(|&bytes| bytes <= LARGEST) else {
+        let Some(bytes) = bytes else {
             return;
         };
         let is_earlier = |(most, at): &(u64, u64)| bytes == *most && time < *at;
@@ -84,12 +103,18 @@ impl Extremes {
 impl NpuMemory {
     /// Adds a row. Rows without a time or a component say nothing.
     pub(super) fn add(&mut self, row: MemoryRow<'_>) {
-        let Some(time) = row.time_ns.and_then(|time| u64::try_from(time).ok()) else {
+        let time = row.time_ns.filter(|time| (0..=LATEST_NS).contains(time));
+        let Some(time) = time.and_then(|time| u64::try_from(time).ok()) else {
             return;
         };
         if row.component.is_empty() {
             return;
         }
+        let mut plausible = |bytes: Option<u64>| {
+            self.absurd += u64::from(bytes.is_some_and(|bytes| bytes > LARGEST));
+            bytes.filter(|&bytes| bytes <= LARGEST)
+        };
+        let (allocated, reserved) = (plausible(row.allocated), plausible(row.reserved));
         let place = (row.device, row.component.to_owned());
         let components = &mut self.components;
         let index = *self.places.entry(place).or_insert_with(|| {
@@ -101,9 +126,8 @@ impl NpuMemory {
             });
             components.len() - 1
         });
-        self.components[index].allocated.add(time, row.allocated);
-        self.components[index].reserved.add(time, row.reserved);
-        let allocated = row.allocated.filter(|&bytes| bytes <= LARGEST);
+        self.components[index].allocated.add(time, allocated);
+        self.components[index].reserved.add(time, reserved);
         if row.component == ALLOCATOR
             && let Some(total_allocated) = allocated
         {
@@ -112,13 +136,18 @@ impl NpuMemory {
                 address: 0,
                 bytes: 0,
                 total_allocated,
-                total_reserved: row.reserved.map_or(0, |bytes| bytes.min(LARGEST)),
+                total_reserved: reserved.unwrap_or(0),
                 thread: ThreadId::from_raw(0),
                 stack: StackId::NONE,
                 device: DeviceKind::PrivateUse1,
                 device_index: i16::try_from(row.device).unwrap_or(0),
             });
         }
+    }
+
+    /// Adds a block. It is used if the curve has a change of its size at its time.
+    pub(super) fn add_block(&mut self, block: MemoryBlock) {
+        self.blocks.push(block);
     }
 
     /// Returns the time of the first record.
@@ -160,11 +189,14 @@ impl NpuMemory {
         }
         self.settle_records();
         let thread = main_thread(part);
+        for record in &mut self.records {
+            record.thread = thread;
+        }
+        self.settle_blocks(part);
         let zero = part.reference_unix_ns;
         part.add_memory_records(self.records.into_iter().map(|record| MemoryRecord {
             // The curve may begin before the first event, where the profile has no time.
             time: Nanos(record.time.0.saturating_sub(zero)),
-            thread,
             ..record
         }));
         true
@@ -183,6 +215,76 @@ impl NpuMemory {
             record.bytes = record.total_allocated as i64 - last as i64;
             before = Some((record.device_index, record.total_allocated));
         }
+    }
+}
+
+impl NpuMemory {
+    /// Gives the records of each block one address, and the thread of its operator.
+    ///
+    /// ```text
+    /// curve      512       1536       512
+    /// change         +1024      -1024
+    /// block          |----------|         1024 bytes
+    /// ```
+    fn settle_blocks(&mut self, part: &Part) {
+        let mut places: FxHashMap<(i16, u64, i64), Vec<usize>> = FxHashMap::default();
+        for (index, record) in self.records.iter().enumerate().rev() {
+            let place = (record.device_index, record.time.0, record.bytes);
+            places.entry(place).or_default().push(index);
+        }
+        let operators = Operators::of(&self.blocks, part);
+        for (number, block) in (1..).zip(&self.blocks) {
+            let device = i16::try_from(block.device).unwrap_or(0);
+            let mut take = |time: i64, bytes: i64| {
+                let place = (device, u64::try_from(time).ok()?, bytes);
+                places.get_mut(&place)?.pop()
+            };
+            let Some(begin) = take(block.allocated_ns, block.bytes) else {
+                continue;
+            };
+            let end = block.released_ns;
+            let end = end.and_then(|time| take(time, block.bytes.checked_neg()?));
+            let thread = operators.thread(block, part);
+            for index in [Some(begin), end].into_iter().flatten() {
+                let record = &mut self.records[index];
+                record.address = number;
+                record.thread = thread.unwrap_or(record.thread);
+            }
+        }
+    }
+}
+
+/// The operators that allocated blocks, by name in start order.
+struct Operators {
+    by_name: FxHashMap<StringId, Vec<usize>>,
+}
+
+impl Operators {
+    /// The number of operators of a name that are looked at for one time: others ended long before.
+    const LOOKED_AT: usize = 64;
+
+    fn of(blocks: &[MemoryBlock], part: &Part) -> Self {
+        let names = blocks.iter().map(|block| (block.operator, Vec::new()));
+        let mut by_name: FxHashMap<StringId, Vec<usize>> = names.collect();
+        for (index, event) in part.events().iter().enumerate() {
+            let is_operator = event.category == Category::Operator;
+            if let Some(found) = by_name.get_mut(&event.name).filter(|_| is_operator) {
+                found.push(index);
+            }
+        }
+        Self { by_name }
+    }
+
+    /// Returns the thread on which an operator of this name was running.
+    fn thread(&self, block: &MemoryBlock, part: &Part) -> Option<ThreadId> {
+        let time = u64::try_from(block.allocated_ns).ok()?;
+        let time = Nanos(time.checked_sub(part.reference_unix_ns)?);
+        let events = part.events();
+        let found = self.by_name.get(&block.operator)?;
+        let before = found.partition_point(|&index| events[index].start <= time);
+        let mut around = found[..before].iter().rev().take(Self::LOOKED_AT);
+        let around = around.find(|&&index| events[index].end() >= time)?;
+        Some(events[*around].thread)
     }
 }
 

@@ -1,12 +1,15 @@
 //! Databases of Ascend profilers. No recorded one is at hand, so the content of the recorded trace
 //! is written by the documented schema, and both must say the same.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use mindprof_analyze::{Analysis, Correlation};
-use mindprof_model::{Category, DeviceKind, EventId, Flags, PassthroughKind, Profile};
-use mindprof_trace::{Error, read_trace, read_trace_file};
+use mindprof_model::{Category, DeviceKind, EventId, Flags, PassthroughKind, Profile, TextId};
+use mindprof_trace::{
+    Error, ReadOptions, UnknownArgs, read_trace, read_trace_file, read_trace_file_with,
+};
 use rusqlite::{Connection, params};
 
 use crate::ascend::{of_category, sample};
@@ -284,6 +287,95 @@ fn waits_and_parts_of_collectives_are_no_work() {
         told.ends_with(r#""count":4096,"data_type":"BFP16""#),
         "{told}"
     );
+}
+
+#[test]
+fn readers_that_only_look_at_arguments_share_those_of_equal_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.db");
+    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/ascend.db");
+    fs::copy(seed, &path).unwrap();
+    // A graph runs again.
+    let again =
+        "DELETE FROM TASK_PMU_INFO; INSERT INTO TASK SELECT startNs + 1000000, endNs + 1000000, deviceId, connectionId,
+        globalTaskId, globalPid, taskType, contextId, streamId, taskId + 100, modelId FROM TASK";
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(again).unwrap();
+    let told = |unknown: UnknownArgs| {
+        let options = ReadOptions {
+            unknown,
+            ..ReadOptions::default()
+        };
+        let profile = read_trace_file_with(&path, &options).unwrap().profile;
+        let passthrough = profile.passthrough();
+        let kernels = (0..profile.events().len())
+            .filter_map(|index| passthrough.of(PassthroughKind::Arguments, index));
+        let texts = kernels.map(|id| (id, passthrough.texts.text(id)));
+        texts.collect::<Vec<_>>()
+    };
+    let (kept, described) = (told(UnknownArgs::Keep), told(UnknownArgs::Describe));
+    assert!(!described.is_empty() && told(UnknownArgs::Count).is_empty());
+    let ids = |told: &[(TextId, String)]| told.iter().map(|(id, _)| *id).collect::<BTreeSet<_>>();
+    // Kernels of three kinds, and a collective.
+    assert_eq!((ids(&kept).len(), described.len()), (17, 17));
+    assert_eq!(ids(&described).len(), 4);
+    // Only the ids of tasks are missing.
+    for (_, text) in &described {
+        assert!(kept.iter().any(|(_, all)| all.starts_with(text.as_str())));
+    }
+}
+
+/// Returns the arguments of each kernel of a database with these rows, in time order.
+fn arguments_of_kernels(rows: &str) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some.db");
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(SCHEMA).unwrap();
+    connection.execute_batch(rows).unwrap();
+    drop(connection);
+    let profile = read_trace_file(&path).unwrap();
+    let passthrough = profile.passthrough();
+    let told = (0..profile.events().len())
+        .map(|index| passthrough.of(PassthroughKind::Arguments, index).unwrap());
+    let told = told.map(|id| format!("{{{}}}", passthrough.texts.text(id)));
+    told.map(|text| serde_json::from_str(&text).unwrap())
+        .collect()
+}
+
+#[test]
+fn counters_are_arguments_of_their_kernels() {
+    let told = arguments_of_kernels(
+        "INSERT INTO STRING_IDS VALUES (1, 'AI_CORE'), (2, 'aic_mac_ratio'), (3, 'aic \"total\"');
+         INSERT INTO TASK VALUES (1000, 1100, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0),
+             (1100, 1150, 2, 4294967295, 8, 0, 1, 0, 11, 2, 0),
+             (1200, 1250, 2, 4294967295, 9, 0, 1, 0, 11, 3, 0);
+         CREATE TABLE TASK_PMU_INFO (globalTaskId INTEGER, name INTEGER, value NUMERIC);
+         INSERT INTO TASK_PMU_INFO VALUES (8, 2, 0.25), (8, 3, 1200), (7, 2, 0.5), (7, 3, NULL),
+             (9, 2, 0.5), (9, 2, 0.75), (7, 3, 9e999), (6, 2, 1);",
+    );
+    assert_eq!(told[0]["aic_mac_ratio"], 0.5);
+    assert_eq!(told[0].get("aic \"total\""), None);
+    assert_eq!(told[1]["aic_mac_ratio"], 0.25);
+    assert_eq!(told[1]["aic \"total\""], 1200);
+    // Two runs of a task, of which nobody knows which one ran here.
+    assert_eq!(told[2].get("aic_mac_ratio"), None);
+    assert_eq!(told[2]["Task Id"], 3);
+}
+
+#[test]
+fn counters_of_a_task_that_runs_again_are_told_apart_by_their_time() {
+    let told = arguments_of_kernels(
+        "INSERT INTO STRING_IDS VALUES (1, 'AI_CORE'), (2, 'aic_mac_ratio'), (3, 'aiv_vec_ratio');
+         INSERT INTO TASK VALUES (1000, 1100, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0),
+             (1200, 1250, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0),
+             (1300, 1350, 2, 4294967295, 7, 0, 1, 0, 11, 1, 0);
+         CREATE TABLE TASK_PMU_INFO (globalTaskId INTEGER, name INTEGER, value NUMERIC,
+             timestampNs INTEGER);
+         INSERT INTO TASK_PMU_INFO VALUES (7, 2, 0.75, 1250), (7, 2, 0.5, 1100), (7, 3, 0.1, 1100);",
+    );
+    let ratios = told.iter().map(|told| told["aic_mac_ratio"].as_f64());
+    assert_eq!(ratios.collect::<Vec<_>>(), [Some(0.5), Some(0.75), None]);
+    assert_eq!(told[0]["aiv_vec_ratio"], 0.1);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use mindprof_model::{Category, DType, DeviceKind, Input, Metadata, PassthroughKind, Profile};
 use mindprof_trace::{
-    ReadOptions, Reading, read_trace, read_trace_file, read_trace_file_with, write_trace,
+    ReadOptions, Reading, Repair, read_trace, read_trace_file, read_trace_file_with,
+    read_trace_with, write_trace,
 };
 use proptest::prelude::*;
 use serde_json::Value;
@@ -155,6 +156,33 @@ fn all_components_have_their_memory() {
 }
 
 #[test]
+fn amounts_that_no_device_has_are_left_out() {
+    let text = format!(
+        "{MEMORY_HEAD}PTA,1704161511420306.491,1.0,2.0,1.0,0,NPU:0\n\
+         PTA,1704161511420307.491,6151000000000000,1e300,1.0,0,NPU:0\n\
+         PTA,1704161511420308.491,3.0,nan,1.0,0,NPU:0\n"
+    );
+    let reading = read_trace_with(text.as_bytes(), &ReadOptions::default()).unwrap();
+    let repairs: Vec<_> = reading
+        .repairs
+        .iter()
+        .map(|(repair, count, _)| (repair, count))
+        .collect();
+    assert_eq!(repairs, [(Repair::AbsurdMemory, 2)]);
+    let profile = reading.profile;
+    let totals: Vec<_> = profile
+        .memory()
+        .iter()
+        .map(|record| record.total_allocated)
+        .collect();
+    assert_eq!(totals, [1 << 20, 3 << 20]);
+    let mut json = Vec::new();
+    write_trace(&profile, "trace.json", &mut json).unwrap();
+    let again = read_trace_with(&json, &ReadOptions::default()).unwrap();
+    assert_eq!(again.repairs.iter().count(), 0);
+}
+
+#[test]
 fn modules_of_cann_are_components_in_other_units() {
     let text = "Component,Timestamp(us),Total Reserved(KB),Device\n\
         HCCL,1704161511420306.491,2048,NPU:0\nRUNTIME,1704161511420306.491,1,NPU:0\n";
@@ -228,6 +256,51 @@ fn a_database_keeps_its_own_memory_and_takes_what_it_lacks() {
     assert_eq!(changes, [(10, 512), (20, -256)]);
     fs::write(results.join("memory_record.csv"), MEMORY_HEAD).unwrap();
     assert_eq!(read_with_sources(&results).sources.len(), 1);
+}
+
+/// The curve of torch's allocator falls by what `aten::mm` released. Two rows of `OP_MEMORY` are no
+/// part of the curve: one of another size, and one at another time.
+#[test]
+fn blocks_of_operators_are_changes_of_the_curve() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ascend_pytorch_profiler_0.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT);
+             INSERT INTO STRING_IDS VALUES (1, 'aten::add'), (2, 'aten::mm'), (3, 'PTA');
+             CREATE TABLE PYTORCH_API (startNs TEXT, endNs TEXT, globalTid INTEGER, name INTEGER);
+             INSERT INTO PYTORCH_API VALUES (1000, 1900, 4294967297, 1), (1000, 1400, 4294967298, 2),
+                 (1500, 1900, 4294967298, 2);
+             CREATE TABLE MEMORY_RECORD (component INTEGER, timestamp INTEGER,
+                 totalAllocated INTEGER, totalReserved INTEGER, deviceId INTEGER);
+             INSERT INTO MEMORY_RECORD VALUES (3, 1100, 512, 2048, 0), (3, 1200, 1536, 2048, 0),
+                 (3, 1600, 2048, 4096, 0), (3, 1700, 1024, 4096, 0);
+             CREATE TABLE OP_MEMORY (name INTEGER, size INTEGER, allocationTime INTEGER,
+                 releaseTime INTEGER, deviceId INTEGER);
+             INSERT INTO OP_MEMORY VALUES (2, 1024, 1200, 1700, 0), (1, 512, 1100, NULL, 0),
+                 (1, 100, 1600, NULL, 0), (1, 512, 1650, NULL, 0);",
+        )
+        .unwrap();
+    drop(connection);
+    let profile = read_trace_file(&path).unwrap();
+    let records = profile.memory().iter().map(|record| {
+        let thread = profile.threads()[record.thread.index()].native;
+        (record.time.0, record.bytes, record.address, thread)
+    });
+    assert_eq!(
+        records.collect::<Vec<_>>(),
+        [
+            (100, 512, 2, 1),
+            (200, 1024, 1, 2),
+            (600, 512, 0, 1),
+            (700, -1024, 1, 2),
+        ]
+    );
+    let mut json = Vec::new();
+    write_trace(&profile, "trace.json", &mut json).unwrap();
+    let again = read_trace(&json).unwrap();
+    assert!(again.memory().iter().eq(profile.memory().iter()));
 }
 
 #[test]

@@ -37,6 +37,19 @@ pub(crate) struct Drawing {
     device: DeviceKind,
 }
 
+/// Draws steps on an NPU: small kernels, and one that `multiply` launches in `aten::mm`.
+pub(crate) fn multiplying_on_npu(multiply: impl Fn(&mut Drawing)) -> Profile {
+    training(4, |time, _| {
+        time.on_npu();
+        for _ in 0..10 {
+            time.launch("aten::add", "Add", 100);
+        }
+        time.call("model.py(4): forward", |time| {
+            time.operator("aten::mm", &multiply);
+        });
+    })
+}
+
 /// Draws steps, each with its number.
 pub(crate) fn training(steps: u64, mut draw: impl FnMut(&mut Drawing, u64)) -> Profile {
     let mut part = Part::new();

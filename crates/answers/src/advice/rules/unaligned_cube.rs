@@ -80,18 +80,10 @@ mod tests {
     use crate::advice::rules::kit::*;
 
     fn multiplying(core: &str, columns: usize, micros: u64) -> mindprof_model::Profile {
-        training(4, |time, _| {
-            time.on_npu();
-            for _ in 0..10 {
-                time.launch("aten::add", "Add", 100);
-            }
-            time.call("model.py(4): forward", |time| {
-                time.operator("aten::mm", |time| {
-                    let told = format!("\"Accelerator Core\": \"{core}\"");
-                    let shapes: [&[usize]; 2] = [&[4096, 1024], &[1024, columns]];
-                    time.kernel_of("MatMulV2", micros, &told, DType::BF16, &shapes);
-                });
-            });
+        multiplying_on_npu(|time| {
+            let told = format!("\"Accelerator Core\": \"{core}\"");
+            let shapes: [&[usize]; 2] = [&[4096, 1024], &[1024, columns]];
+            time.kernel_of("MatMulV2", micros, &told, DType::BF16, &shapes);
         })
     }
 

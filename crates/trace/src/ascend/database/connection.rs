@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
+use serde_json::Number;
 
 use crate::error::{Error, Result};
 
@@ -147,6 +148,19 @@ pub(super) fn integer(row: &Row<'_>, column: usize) -> Result<Option<i64>> {
         ValueRef::Text(text) => std::str::from_utf8(text)
             .ok()
             .and_then(|text| text.trim().parse().ok()),
+        ValueRef::Null | ValueRef::Blob(_) => None,
+    })
+}
+
+/// Returns the number in a column, as it is written in JSON. Numbers that JSON has no words for are
+/// none.
+pub(super) fn number(row: &Row<'_>, column: usize) -> Result<Option<Number>> {
+    Ok(match row.get_ref(column)? {
+        ValueRef::Integer(value) => Some(value.into()),
+        ValueRef::Real(value) => Number::from_f64(value),
+        ValueRef::Text(text) => std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| Number::from_f64(text.trim().parse().ok()?)),
         ValueRef::Null | ValueRef::Blob(_) => None,
     })
 }

@@ -1,10 +1,13 @@
 //! The device's side: the tasks of its streams, and the collectives of HCCL.
 
+use std::fmt::Write;
+
 use mindprof_model::{Category, DeviceKind, InputsId, StringId, ThreadId};
 use rustc_hash::FxHashMap;
 
 use super::DatabaseReading;
 use super::connection::integer;
+use super::counters::Counters;
 use super::kernels::Kernels;
 use super::program::connection_of;
 use crate::ascend::assembly::Row;
@@ -40,7 +43,8 @@ impl DatabaseReading<'_> {
     pub(super) fn read_device(&mut self) -> Result<()> {
         let kernels = self.read_kernels()?;
         let parts = self.read_collective_parts()?;
-        self.read_tasks(&kernels, &parts)?;
+        let counters = self.read_counters()?;
+        self.read_tasks(&kernels, &parts, &counters)?;
         self.read_collectives()
     }
 
@@ -58,7 +62,7 @@ impl DatabaseReading<'_> {
         Ok(parts)
     }
 
-    fn read_tasks(&mut self, kernels: &Kernels, parts: &IdMap) -> Result<()> {
+    fn read_tasks(&mut self, kernels: &Kernels, parts: &IdMap, counters: &Counters) -> Result<()> {
         let database = self.database;
         let mut waits: FxHashMap<StringId, bool> = FxHashMap::default();
         let mut last: Option<((i64, i64), ThreadId)> = None;
@@ -92,24 +96,36 @@ impl DatabaseReading<'_> {
                 };
                 (name, category)
             };
+            let (start_ns, end_ns) = (integer(row, 0)?, integer(row, 1)?);
             let added = self.assembly.add(Row {
                 category,
                 name,
                 thread,
-                start_ns: integer(row, 0)?,
-                end_ns: integer(row, 1)?,
+                start_ns,
+                end_ns,
                 connection: connection_of(integer(row, 4)?),
             });
             let Some(event) = added else {
                 return Ok(());
             };
             event.inputs = kind.map_or(InputsId::NONE, |kind| kind.inputs);
-            if self.keeps_arguments {
-                let kept = kind.map_or("", |kind| kind.arguments.as_str());
+            if !self.keeps_arguments {
+                return Ok(());
+            }
+            let mut entries = counters.of(task as i64, start_ns, end_ns);
+            if self.keeps_ids {
                 let (id, model) = (integer(row, 7)?, integer(row, 8)?);
                 let [id, model] = [id, model].map(|number| number.unwrap_or(-1));
-                let entries = format!("{kept}\"Task Id\":{id},\"Model Id\":{model}");
-                self.assembly.keep_arguments(&entries);
+                // Writing to a text does not fail.
+                let _ = write!(entries, "\"Task Id\":{id},\"Model Id\":{model}");
+            }
+            if entries.is_empty() {
+                // Many tasks share one text.
+                self.assembly.keep_text(kind.and_then(|kind| kind.text));
+            } else {
+                let kept = kind.map_or("", |kind| kind.arguments.as_str());
+                let entries = format!("{kept}{entries}");
+                self.assembly.keep_arguments(entries.trim_end_matches(','));
             }
             Ok(())
         })?;

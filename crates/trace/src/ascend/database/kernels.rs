@@ -1,6 +1,6 @@
 //! The kernels of `COMPUTE_TASK_INFO`: the name, inputs and properties of each task that is one.
 
-use mindprof_model::{InputsId, StringId};
+use mindprof_model::{InputsId, StringId, TextId};
 use rusqlite::Row;
 use rustc_hash::FxHashMap;
 
@@ -26,8 +26,10 @@ const COLUMNS: [&str; 10] = [
 pub(super) struct KernelKind {
     pub(super) name: StringId,
     pub(super) inputs: InputsId,
-    /// Its properties as entries of a JSON object, if they are kept.
+    /// Its properties as entries of a JSON object with a comma behind each, if they are kept.
     pub(super) arguments: String,
+    /// The properties alone, for tasks that have no others.
+    pub(super) text: Option<TextId>,
 }
 
 /// The kinds of kernels, and the kind of each task.
@@ -104,10 +106,16 @@ impl DatabaseReading<'_> {
                 }
             }
         }
+        let arguments = arguments.concat();
+        let texts = &mut self.assembly.part.passthrough.texts;
         Ok(KernelKind {
             name,
+            text: match arguments.trim_end_matches(',') {
+                "" => None,
+                entries => texts.add(entries),
+            },
             inputs: self.assembly.inputs(shapes, dtypes),
-            arguments: arguments.concat(),
+            arguments,
         })
     }
 }

@@ -1,11 +1,11 @@
-//! The memory of the NPU: `MEMORY_RECORD` of torch's allocator and the graph engine, and
-//! `NPU_MODULE_MEM` of the modules of CANN.
+//! The memory of the NPU: `MEMORY_RECORD` of torch's allocator and the graph engine, `OP_MEMORY` of
+//! the blocks of operators, and `NPU_MODULE_MEM` of the modules of CANN.
 
 use rustc_hash::FxHashMap;
 
 use super::DatabaseReading;
 use super::connection::integer;
-use crate::ascend::memory::MemoryRow;
+use crate::ascend::memory::{MemoryBlock, MemoryRow};
 use crate::error::Result;
 
 const RECORD_COLUMNS: [&str; 5] = [
@@ -15,6 +15,8 @@ const RECORD_COLUMNS: [&str; 5] = [
     "totalReserved",
     "deviceId",
 ];
+/// The documentation of Ascend spells the third one `acllocationTime`, its programs do not.
+const BLOCK_COLUMNS: [&str; 5] = ["name", "size", "allocationTime", "releaseTime", "deviceId"];
 const MODULE_COLUMNS: [&str; 4] = ["moduleId", "timestampNs", "totalReserved", "deviceId"];
 
 impl DatabaseReading<'_> {
@@ -33,6 +35,21 @@ impl DatabaseReading<'_> {
                 allocated: bytes(2)?,
                 reserved: bytes(3)?,
             });
+            Ok(())
+        })?;
+        database.each_row("OP_MEMORY", &BLOCK_COLUMNS, |row| {
+            let strings = &mut self.assembly.part.strings;
+            let operator = self.names.string(row, 0, strings)?;
+            let (size, allocated) = (integer(row, 1)?, integer(row, 2)?);
+            if let (Some(bytes), Some(allocated_ns)) = (size.filter(|&size| size > 0), allocated) {
+                self.assembly.memory.add_block(MemoryBlock {
+                    operator,
+                    device: device_of(integer(row, 4)?),
+                    bytes,
+                    allocated_ns,
+                    released_ns: integer(row, 3)?,
+                });
+            }
             Ok(())
         })?;
         let mut modules: FxHashMap<i64, String> = FxHashMap::default();

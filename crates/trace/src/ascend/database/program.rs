@@ -192,14 +192,7 @@ impl DatabaseReading<'_> {
         database.each_row("GC_RECORD", &COLLECTION_COLUMNS, |row| {
             let name = self.assembly.part.strings.intern("Python GC");
             let thread = self.program_thread(integer(row, 2)?);
-            self.assembly.add(Row {
-                category: Category::Annotation,
-                name,
-                thread,
-                start_ns: integer(row, 0)?,
-                end_ns: integer(row, 1)?,
-                connection: 0,
-            });
+            self.add_range(name, thread, integer(row, 0)?, integer(row, 1)?);
             Ok(())
         })?;
         Ok(())
@@ -212,17 +205,28 @@ impl DatabaseReading<'_> {
             let strings = &mut self.assembly.part.strings;
             let name = self.names.string(row, 3, strings)?;
             let thread = self.program_thread(integer(row, 2)?);
-            self.assembly.add(Row {
-                category: Category::Annotation,
-                name,
-                thread,
-                start_ns: integer(row, 0)?,
-                end_ns: integer(row, 1)?,
-                connection: 0,
-            });
+            self.add_range(name, thread, integer(row, 0)?, integer(row, 1)?);
             Ok(())
         })?;
         Ok(())
+    }
+
+    /// Adds a range of the program.
+    fn add_range(
+        &mut self,
+        name: StringId,
+        thread: ThreadId,
+        start_ns: Option<i64>,
+        end_ns: Option<i64>,
+    ) {
+        self.assembly.add(Row {
+            category: Category::Annotation,
+            name,
+            thread,
+            start_ns,
+            end_ns,
+            connection: 0,
+        });
     }
 
     /// Reads the stacks of operators: a row for each frame, numbered from the innermost one.
@@ -234,7 +238,7 @@ impl DatabaseReading<'_> {
             let strings = &mut self.assembly.part.strings;
             let frame = self.names.string(row, 2, strings)?;
             if let (Some(id), Some(depth)) = (integer(row, 0)?, integer(row, 1)?) {
-                frames.push((id, -depth, frame));
+                frames.push((id, depth.saturating_neg(), frame));
             }
             Ok(())
         })?;
@@ -268,14 +272,7 @@ impl DatabaseReading<'_> {
             let number = integer(row, 0)?.unwrap_or(0);
             let strings = &mut self.assembly.part.strings;
             let name = strings.intern(&format!("ProfilerStep#{number}"));
-            self.assembly.add(Row {
-                category: Category::Annotation,
-                name,
-                thread: main,
-                start_ns: integer(row, 1)?,
-                end_ns: integer(row, 2)?,
-                connection: 0,
-            });
+            self.add_range(name, main, integer(row, 1)?, integer(row, 2)?);
             Ok(())
         })?;
         Ok(())

@@ -8,7 +8,7 @@ use super::Table;
 use crate::ascend::assembly::{Assembly, Row};
 use crate::ascend::collective_name;
 use crate::error::Result;
-use crate::read_options::{ReadOptions, UnknownArgs};
+use crate::read_options::ReadOptions;
 use crate::reading::PartReading;
 
 /// One kernel of the file.
@@ -29,7 +29,7 @@ pub(in crate::ascend) struct KernelRow<'a> {
 /// Reads a file alone.
 pub(super) fn read(input: impl Read, options: &ReadOptions<'_>) -> Result<PartReading> {
     let mut assembly = Assembly::default();
-    let keeps = options.unknown == UnknownArgs::Keep;
+    let keeps = options.unknown.are_kept();
     each_kernel(input, keeps, |kernel| {
         let strings = &mut assembly.part.strings;
         let name = strings.intern(collective_name(kernel.name));

@@ -175,7 +175,7 @@ impl Collector {
             return;
         };
         self.set_aside.add(event.phase);
-        if self.store.unknown == UnknownArgs::Keep {
+        if self.store.unknown.are_kept() {
             self.part.passthrough.add_unknown_event(UnknownEvent {
                 time_ns: time.unwrap_or(i64::MAX),
                 thread,
@@ -216,7 +216,7 @@ impl Collector {
     /// Keeps the wanted entries of a text, or only validates them. `None` if nothing is left of
     /// them or the limit is reached.
     fn keep_text(&mut self, entries: &[u8], use_of: Use) -> Option<TextId> {
-        let is_kept = self.store.unknown == UnknownArgs::Keep;
+        let is_kept = self.store.unknown.are_kept();
         let texts = &mut self.part.passthrough.texts;
         let found = self.store.templates.find(entries, use_of);
         let is_again = match found {
