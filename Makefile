@@ -303,8 +303,8 @@ target/torch-%/ready:
 	touch $@
 
 # Run once more if there is a GPU. All other tests cover recording without one.
-DEVICE_TESTS := $(addprefix tests/pytorch/test_,device_links.py devices.py kineto.py kineto_events.py kineto_safety.py \
-	memory.py profiler_enabled.py stacks.py switches.py)
+DEVICE_TESTS := $(addprefix tests/pytorch/test_,device_links.py device_records.py devices.py kineto.py kineto_events.py \
+	kineto_safety.py memory.py profiler_enabled.py stacks.py switches.py)
 
 .PHONY: test-pytorch
 test-pytorch: build $(TORCHES_READY) ## Record real PyTorch; TORCH_PYTHONS=... names interpreters that have it

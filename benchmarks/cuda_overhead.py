@@ -4,7 +4,8 @@
 
 Each round runs the same steps without a profiler, with mindprof and with torch.profiler, one right
 after the other, and measures them until the device has finished. The result is the median over
-rounds of the time beyond that of the run without a profiler, and the ratio of the two medians. Run
+rounds of the time beyond that of the run without a profiler, and the ratio of the two medians. The
+time of a step before the first recording and after the last one shows what recordings leave. Run
 it with a Python that has torch, on a machine with CUDA and nothing else to do.
 """
 
@@ -123,6 +124,13 @@ def compare(name: str, rounds: int, steps: int) -> None:
         )
 
 
+def step_alone(rounds: int) -> float:
+    """Returns the median time of 200 additions without a profiler, in microseconds."""
+    step = additions()
+    times = [seconds_per_step(step, contextlib.nullcontext(), 20) for _ in range(rounds)]
+    return statistics.median(times) * 1e6
+
+
 def results() -> None:
     """Prints how long the stop and the first rows of many operators take."""
     step = additions()
@@ -149,11 +157,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--steps", type=int, default=10)
     arguments = parser.parse_args()
+    untouched = step_alone(arguments.rounds)
     with mindprof.profile(), contextlib.suppress(RuntimeError):
         torch.ones(1, device="cuda")
     for name in arguments.workloads or WORKLOADS:
         compare(name, arguments.rounds, arguments.steps)
     results()
+    afterwards = step_alone(arguments.rounds)
+    print(f"200 additions: {untouched:.0f} us before any recording, {afterwards:.0f} us after all")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ mod arrow;
 mod averages;
 mod code_costs;
 mod command;
+mod device_records;
 mod diff;
 mod enter;
 mod error;
@@ -92,6 +93,8 @@ mod _core {
     use crate::averages::{Averages, metrics, percentiles_of};
     #[pymodule_export]
     use crate::command::run_command;
+    #[pymodule_export]
+    use crate::device_records::DeviceRecords;
     #[pymodule_export]
     use crate::diff::{Diff, diff_profiles};
     #[pymodule_export]

@@ -56,6 +56,7 @@ pub(crate) fn raw_events<'py>(
         inputs: false,
         stacks: false,
         threads: ThreadIdentity::Counted,
+        known_loss: 0,
     };
     let results = read_raw_results(&source, options, |position| {
         if check() {
@@ -198,6 +199,7 @@ pub(crate) fn read_part(result: &Bound<'_, PyAny>, inputs: bool, stacks: bool) -
         inputs,
         stacks,
         threads: ThreadIdentity::System,
+        known_loss: 0,
     };
     let read_all = |_| Ok(ControlFlow::Continue(()));
     let results = match native_events(result) {

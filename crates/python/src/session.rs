@@ -16,6 +16,7 @@ use mindprof_trace::{ReadOptions, read_trace_from};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::device_records::DeviceRecords;
 use crate::enter::Enter;
 use crate::error::Error;
 use crate::held_tensors::{Holders, seen};
@@ -375,6 +376,16 @@ impl Session {
         self.close(py);
         let part = result.map(|result| read_part(result, false, false));
         let capture = self.close_with(py, part.transpose()?, join_devices)?;
+        Ok(Profile::from_capture(capture, self.lock().holders.clone()))
+    }
+
+    /// Closes the window and returns its profile merged with the devices' events, from records that
+    /// have ended.
+    fn stop_with_records(&self, py: Python<'_>, records: &DeviceRecords) -> PyResult<Profile> {
+        let records = records.take()?;
+        let axis = self.close(py).axis();
+        let part = py.enter(|| records.into_part(&axis))?;
+        let capture = self.close_with(py, Some(part), join_devices)?;
         Ok(Profile::from_capture(capture, self.lock().holders.clone()))
     }
 

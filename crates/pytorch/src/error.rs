@@ -25,6 +25,9 @@ pub enum Error {
         /// The position of the event.
         position: usize,
     },
+    /// CUPTI's records cannot be taken; the text tells the reason.
+    #[error("CUPTI's records cannot be taken: {0}")]
+    Cupti(String),
     /// An event is linked to a correlation id that no collector assigns. The text is torch's.
     #[error("Got negative correlation id {0} in profiler post processing")]
     NegativeLink(i128),

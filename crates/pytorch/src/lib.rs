@@ -9,6 +9,7 @@
 mod callback_lock;
 mod callbacks;
 mod context;
+mod cupti;
 mod device_callers;
 mod device_join;
 mod error;
@@ -42,6 +43,7 @@ mod tests;
 mod threads;
 
 pub use callback_lock::watch_forks;
+pub use cupti::{DeviceCollection, DeviceRecords};
 pub use device_callers::note_collecting_thread;
 pub use device_join::join_devices;
 pub use error::{Error, Result};

@@ -103,7 +103,9 @@ class DeviceHost:
     def _collect(self, options: SessionOptions) -> Collection | None:
         """Starts Kineto for the devices, and returns `None` if it is in use."""
         is_prepared, self._is_prepared = self._is_prepared, False
-        return None if kineto_is_busy() else start_collection(options.for_devices(), is_prepared)
+        if kineto_is_busy():
+            return None
+        return start_collection(options.for_devices(), is_prepared, takes_records=True)
 
     def stop(self, session: _core.Session) -> _core.Profile:
         """Stops a recording."""
@@ -111,7 +113,10 @@ class DeviceHost:
         if collected is None:
             return self._observer.stop(session)
         try:
-            profile = session.stop_with_devices(collected.result)
+            if collected.result is not None and collected.records is not None:
+                profile = session.stop_with_records(collected.records)
+            else:
+                profile = session.stop_with_devices(collected.result)
         finally:
             tell_end()
         if collected.result is None:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from mindprof import _core
 from mindprof._frameworks import torch_names
 from mindprof._frameworks.call_level import level_outside
+from mindprof._frameworks.device_records import RecordsOfCollection
 from mindprof._frameworks.kineto_config import kineto_activities, kineto_config, records_all_threads
 from mindprof._frameworks.kineto_results import check_results
 from mindprof._frameworks.torch_backend import torch_version
@@ -75,7 +76,9 @@ def prepare_collection(options: SessionOptions) -> bool:
     If Kineto is in use, it does nothing, and a later start warns. Kineto is claimed meanwhile,
     because preparing it may stop a collection of someone else.
     """
-    if kineto_is_busy() or not claim_kineto(Collection(lambda: None, options, lambda: None)):
+    if kineto_is_busy() or not claim_kineto(
+        Collection(lambda: None, options, lambda: None, RecordsOfCollection())
+    ):
         return False
     try:
         _prepare(options)
@@ -96,15 +99,18 @@ class _SessionOfCollection:
         return self.session()
 
 
-def start_collection(options: SessionOptions, is_prepared: bool) -> Collection | None:
+def start_collection(
+    options: SessionOptions, is_prepared: bool, takes_records: bool = False
+) -> Collection | None:
     """Starts Kineto, and returns `None` if it is in use. `give_collection` follows.
 
     Args:
         options: The options of the collection.
         is_prepared: Whether Kineto was prepared for these options.
+        takes_records: Whether records are taken from CUPTI, if possible.
     """
     thread = weakref.ref(threading.current_thread())
-    own = Collection(_SessionOfCollection(), options, thread)
+    own = Collection(_SessionOfCollection(), options, thread, RecordsOfCollection())
     if not claim_kineto(own):
         return None
     torch = sys.modules["torch"]
@@ -114,6 +120,8 @@ def start_collection(options: SessionOptions, is_prepared: bool) -> Collection |
         torch._C._autograd._enable_profiler(
             kineto_config(torch, options), kineto_activities(torch, options)
         )
+        if takes_records:
+            own.records.begin(options)
     except BaseException as error:
         is_refused = isinstance(error, RuntimeError)
         # A signal handler may have raised after Kineto was started.
@@ -141,10 +149,12 @@ class Collected(NamedTuple):
     Args:
         options: The options of the collection.
         result: What torch returned, or `None` if it was lost.
+        records: The records that were taken from CUPTI, or `None` if the result has them.
     """
 
     options: SessionOptions
     result: Any
+    records: _core.DeviceRecords | None
 
 
 def end_collection(
@@ -160,7 +170,7 @@ def end_collection(
         own, result = _ended.pop(session)
         warnings.warn(_ENDED_BEFORE, stacklevel=level_outside())
         close()
-        return Collected(own.options, result)
+        return Collected(own.options, result, own.records.end())
     # `None` during interpreter shutdown, after the collection was stopped at exit.
     torch = sys.modules.get("torch")
     found = None if torch is None else collection_of(session)
@@ -168,10 +178,11 @@ def end_collection(
         return None
     _wait_for_devices(torch, found.options)
     close()
+    found.records.stop()
     result = _end(torch)
     if result is None:
         _leave(found)
-    return Collected(found.options, result)
+    return Collected(found.options, result, found.records.end())
 
 
 def toggle_collection(
@@ -185,7 +196,10 @@ def toggle_collection(
         return False
     groups = torch.profiler.ProfilerActivity
     names = {getattr(groups, group.name) for group in activities}
+    own.records.flush()
     torch._C._autograd._toggle_collection_dynamic(enabled, names)
+    if enabled:
+        own.records.resume()
     return True
 
 
@@ -268,7 +282,9 @@ def _end_at_exit() -> None:
     with suppress(RuntimeError):
         # A device that has failed raises again.
         _wait_for_devices(torch, own.options)
+    own.records.stop()
     session, result = own.session(), _end(torch)
+    own.records.end()
     if session is not None:
         _ended[session] = own, result
 
@@ -285,5 +301,6 @@ def _let_go(own: Collection, _session: object = None) -> None:
     torch = sys.modules["torch"]
     with suppress(RuntimeError):
         torch._C._autograd._disable_profiler()
+    own.records.drop()
     give_kineto_back()
     tell_end()

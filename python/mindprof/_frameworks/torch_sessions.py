@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from mindprof import _core
 from mindprof._frameworks import fast_ranges, optimizer_watch, torch_names
+from mindprof._frameworks.device_records import RecordsOfCollection
 from mindprof._frameworks.shared_replacement import SharedReplacement
 from mindprof._settings.activity import ProfilerActivity
 from mindprof._settings.options import SessionOptions
@@ -35,11 +36,13 @@ class Collection(NamedTuple):
         session: Returns the session, or `None` before it exists and after it is gone.
         options: The options of the recording.
         thread: Returns the thread that started the collection, or `None` after it is gone.
+        records: The records that are taken from CUPTI.
     """
 
     session: Callable[[], _core.Session | None]
     options: SessionOptions
     thread: Callable[[], threading.Thread | None]
+    records: RecordsOfCollection
 
 
 #: Held while a recording of torch starts or stops, so that checking for others and changing the

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use mindprof_model::{
     Category, DeviceKind, Event, Flags, ForwardThread, InputsEncoder, Links, LossCause,
     MEMORY_EVENT, MemoryRecord, Nanos, OUT_OF_MEMORY_EVENT, Part, PassthroughKind, ScopeKind,
-    StackId, StringId, StringTable, Thread, ThreadId, is_hidden_event,
+    StackId, StringId, StringTable, TextId, Thread, ThreadId, is_hidden_event,
 };
 use rustc_hash::FxHashMap;
 
@@ -48,6 +48,9 @@ pub struct ReadOptions {
     pub stacks: bool,
     /// The numbers that identify CPU threads.
     pub threads: ThreadIdentity,
+    /// The number of events that are known to be missing. They may be those of launches without a
+    /// kernel, which are counted beyond this number only.
+    pub known_loss: u64,
 }
 
 /// The numbers that identify CPU threads.
@@ -161,6 +164,8 @@ struct Reader<'a, S> {
     inputs: InputsEncoder,
     launches: Launches,
     callers: Callers,
+    /// Texts of arguments by the keys of the source.
+    arguments: FxHashMap<u32, TextId>,
     events: Vec<Entry>,
     /// Indices of backward nodes in `events`, with the threads of their forward operators.
     forward_threads: Vec<(usize, u64)>,
@@ -219,6 +224,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
             inputs: InputsEncoder::default(),
             launches: Launches::default(),
             callers: Callers::default(),
+            arguments: FxHashMap::default(),
             events: Vec::with_capacity(source.len()),
             forward_threads: Vec::new(),
             memory: Vec::new(),
@@ -326,6 +332,12 @@ impl<'a, S: RawEvents> Reader<'a, S> {
 
     /// Keeps the arguments of device work for written traces and for what is said about devices.
     fn read_arguments(&mut self, position: usize, raw: &RawEvent) -> Result<(), S::Error> {
+        let key = self.source.arguments_key(position);
+        if let Some(text) = key.and_then(|key| self.arguments.get(&key)) {
+            let passthrough = &mut self.part.passthrough;
+            passthrough.set(PassthroughKind::Arguments, self.events.len(), *text);
+            return Ok(());
+        }
         let told = self.source.arguments(position)?;
         // Readers of traces expect at least these.
         let text = told.unwrap_or_else(|| {
@@ -337,6 +349,9 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         let passthrough = &mut self.part.passthrough;
         if let Some(text) = passthrough.texts.add(&text) {
             passthrough.set(PassthroughKind::Arguments, self.events.len(), text);
+            if let Some(key) = key {
+                self.arguments.insert(key, text);
+            }
         }
         Ok(())
     }
@@ -493,6 +508,7 @@ impl<'a, S: RawEvents> Reader<'a, S> {
         };
         self.part.add_memory_records(self.memory.iter().map(record));
         let unreported = self.launches.unreported();
+        let unreported = unreported.saturating_sub(self.options.known_loss);
         self.part.add_loss(LossCause::Unreported, unreported);
         let failed = self.failed.iter();
         RawResults {

@@ -158,6 +158,11 @@ pub trait RawEvents {
         Ok(None)
     }
 
+    /// Returns a number that events with equal arguments may share, so that they are read once.
+    fn arguments_key(&self, _position: usize) -> Option<u32> {
+        None
+    }
+
     /// Encodes the inputs of an event.
     ///
     /// # Errors

@@ -53,6 +53,7 @@ impl MadeUp {
             inputs: true,
             stacks: true,
             threads,
+            known_loss: 0,
         };
         read_raw_results(self, options, |_| Ok(ControlFlow::Continue(())))
     }
@@ -273,6 +274,7 @@ fn hidden_events_are_kept_and_flagged_but_not_visited() {
         inputs: false,
         stacks: false,
         threads: ThreadIdentity::Counted,
+        known_loss: 0,
     };
     let read = read_raw_results(&results, options, |position| {
         visited.push(position);
@@ -300,6 +302,7 @@ fn a_visitor_that_breaks_leaves_what_was_read_and_all_memory() {
         inputs: false,
         stacks: false,
         threads: ThreadIdentity::Counted,
+        known_loss: 0,
     };
     let read = read_raw_results(&results, options, |position| match position {
         0 => Ok(ControlFlow::Continue(())),
@@ -621,6 +624,7 @@ mod in_memory {
                 inputs: true,
                 stacks: true,
                 threads: ThreadIdentity::System,
+                known_loss: 0,
             };
             let read_all = |_| Ok(ControlFlow::Continue(()));
             let read = read_raw_results(&native.unwrap(), options, read_all).unwrap();

@@ -1,0 +1,99 @@
+//! `DeviceRecords`: the records of CUDA devices that are taken from CUPTI while Kineto collects.
+//!
+//! The Python side creates one after it has started Kineto, and passes it to the session that stops.
+
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+
+use mindprof_pytorch::{DeviceCollection, DeviceRecords as Records, Error as PytorchError};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+
+use crate::enter::Enter;
+
+/// The records of CUDA devices, from construction until `end()`.
+///
+/// Dropping it discards the records.
+#[pyclass(frozen, module = "mindprof._core")]
+pub(crate) struct DeviceRecords {
+    state: Mutex<State>,
+}
+
+enum State {
+    Open(DeviceCollection),
+    Ended(Records),
+    /// A profile has them.
+    Taken,
+}
+
+#[pymethods]
+impl DeviceRecords {
+    /// Takes over the records of a collection that Kineto has just started. At most `budget_bytes`
+    /// of them are kept.
+    #[new]
+    fn new(py: Python<'_>, budget_bytes: usize) -> PyResult<Self> {
+        let collection = py.enter(|| DeviceCollection::begin(budget_bytes))?;
+        Ok(Self {
+            state: Mutex::new(State::Open(collection)),
+        })
+    }
+
+    /// Takes over the records again, after Kineto has started its kinds of records again.
+    fn resume(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, DeviceCollection::resume)
+    }
+
+    /// Takes all records that CUPTI has so far.
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, DeviceCollection::flush)
+    }
+
+    /// Takes the last records. Kineto may stop afterwards.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, DeviceCollection::stop)
+    }
+
+    /// Ends the collection, after Kineto has stopped.
+    fn end(&self, py: Python<'_>) -> PyResult<()> {
+        py.enter(|| {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            *state = match mem::replace(&mut *state, State::Taken) {
+                State::Open(collection) => State::Ended(collection.end()),
+                other => other,
+            };
+            Ok::<_, PytorchError>(())
+        })
+    }
+}
+
+impl DeviceRecords {
+    /// Runs a step of an open collection.
+    fn with(
+        &self,
+        py: Python<'_>,
+        step: impl FnOnce(&DeviceCollection) -> Result<(), PytorchError> + Send,
+    ) -> PyResult<()> {
+        py.enter(|| {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*state {
+                State::Open(collection) => step(collection),
+                State::Ended(_) | State::Taken => Ok(()),
+            }
+        })
+    }
+
+    /// Returns the records of a collection that has ended.
+    ///
+    /// # Errors
+    /// If it has not ended, or if they were taken before.
+    pub(crate) fn take(&self) -> PyResult<Records> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match mem::replace(&mut *state, State::Taken) {
+            State::Ended(records) => Ok(records),
+            other => {
+                *state = other;
+                Err(PyRuntimeError::new_err("the records have not ended"))
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! One collection of device records: from the start of Kineto to a part of a profile.
+
+use std::ops::ControlFlow;
+use std::process;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mindprof_model::{LossCause, Part};
+use mindprof_record::{TimeAxis, ticks};
+
+use super::blocks::{BLOCKS, Lost, Taken, complete, request};
+use super::interface::Interface;
+use super::records::Records;
+use crate::error::{Error, Result};
+use crate::raw_results::{ReadOptions, ThreadIdentity, read_raw_results};
+
+/// A collection of the records of CUDA devices, which Kineto has started.
+///
+/// A process has at most one, because CUPTI has one pair of functions for buffers. Dropping it
+/// discards the records.
+pub struct DeviceCollection {
+    interface: &'static Interface,
+    number: u64,
+    process: u32,
+    /// When it ended, in ticks; [`u64::MAX`] before.
+    end: AtomicU64,
+}
+
+impl DeviceCollection {
+    /// Takes over the records of a collection that Kineto has just started. At most `budget` bytes
+    /// of them are kept.
+    ///
+    /// # Errors
+    /// If CUPTI is not in use, is unknown, or has another clock. Kineto then keeps the records.
+    pub fn begin(budget: usize) -> Result<Self> {
+        let interface = Interface::find()?;
+        interface.check_clock()?;
+        let number = BLOCKS.open(budget);
+        let collection = Self {
+            interface,
+            number,
+            process: process::id(),
+            end: AtomicU64::new(u64::MAX),
+        };
+        collection.resume()?;
+        Ok(collection)
+    }
+
+    /// Takes over the records again, after Kineto has started its kinds of records again.
+    ///
+    /// # Errors
+    /// If CUPTI refuses.
+    pub fn resume(&self) -> Result<()> {
+        self.check_process()?;
+        // Kineto keeps account of its buffers, so it gets those that CUPTI has.
+        self.interface.flush()?;
+        self.interface.register(request, complete)?;
+        self.interface.leave_out_calls();
+        Ok(())
+    }
+
+    /// Takes all records that CUPTI has so far.
+    ///
+    /// # Errors
+    /// If CUPTI refuses.
+    pub fn flush(&self) -> Result<()> {
+        self.check_process()?;
+        self.interface.flush()
+    }
+
+    /// Takes the last records. Kineto may stop afterwards.
+    ///
+    /// # Errors
+    /// If CUPTI refuses.
+    pub fn stop(&self) -> Result<()> {
+        // Relaxed: it guards no other memory.
+        self.end.fetch_min(ticks(), Ordering::Relaxed);
+        self.flush()
+    }
+
+    /// Ends the collection after Kineto has stopped, and returns its records.
+    pub fn end(self) -> DeviceRecords {
+        // So that Kineto does not get a buffer of ours at its next start. Nothing is lost if CUPTI
+        // refuses.
+        let _ = self.flush();
+        let is_ours = self.check_process().is_ok();
+        let taken = is_ours.then(|| BLOCKS.close(self.number)).flatten();
+        DeviceRecords {
+            interface: self.interface,
+            taken: taken.unwrap_or_default(),
+            end: self.end.load(Ordering::Relaxed),
+        }
+    }
+
+    /// A forked child has no CUPTI, and the state of the buffers may be locked in it.
+    fn check_process(&self) -> Result<()> {
+        if self.process == process::id() {
+            Ok(())
+        } else {
+            Err(Error::Cupti("this process was forked".to_owned()))
+        }
+    }
+}
+
+impl Drop for DeviceCollection {
+    fn drop(&mut self) {
+        if self.check_process().is_err() {
+            return;
+        }
+        if let Some(taken) = BLOCKS.close(self.number) {
+            BLOCKS.recycle(taken.filled);
+            // As when it ends.
+            let _ = self.flush();
+        }
+    }
+}
+
+/// The records of a collection that has ended, as CUPTI wrote them.
+///
+/// They are read once the window's time axis is known.
+pub struct DeviceRecords {
+    interface: &'static Interface,
+    taken: Taken,
+    end: u64,
+}
+
+impl DeviceRecords {
+    /// Reads the records into a part, without those from before the window of the time axis.
+    ///
+    /// # Errors
+    /// If torch's rules cannot be applied to a record.
+    pub fn into_part(self, axis: &TimeAxis) -> Result<Part> {
+        let Self {
+            interface,
+            taken,
+            end,
+        } = self;
+        let records = Records::read(interface, &taken.filled, axis, end);
+        BLOCKS.recycle(taken.filled);
+        part_of(&records, axis, taken.lost)
+    }
+}
+
+/// Makes a part of records, and of what is known to be missing.
+pub(super) fn part_of(records: &Records, axis: &TimeAxis, lost: Lost) -> Result<Part> {
+    let options = ReadOptions {
+        time_zero: axis.reference_unix_ns().into(),
+        inputs: false,
+        stacks: false,
+        threads: ThreadIdentity::System,
+        known_loss: lost.over_budget + lost.dropped,
+    };
+    let read = read_raw_results(records, options, |_| Ok(ControlFlow::Continue(())))?;
+    let mut part = read.part;
+    part.add_loss(LossCause::Budget, lost.over_budget);
+    part.add_loss(LossCause::Unreported, lost.dropped);
+    Ok(part)
+}

@@ -1,0 +1,91 @@
+"""The records of CUDA devices, taken from CUPTI's buffers in place of Kineto's results.
+
+Kineto starts and stops CUPTI, which then has buffers of ours. Kineto so has nothing to process when
+it stops, which takes it longer than anything else. If CUPTI is not as expected, Kineto keeps the
+records and returns them as results.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+
+from mindprof import _core
+from mindprof._results.logger import inform
+from mindprof._settings.activity import ProfilerActivity
+from mindprof._settings.options import SessionOptions
+
+_logged: set[str] = set()
+
+
+class RecordsOfCollection:
+    """The records of one collection. It is empty if Kineto keeps them."""
+
+    def __init__(self) -> None:
+        self._own: _core.DeviceRecords | None = None
+
+    def begin(self, options: SessionOptions) -> None:
+        """Takes over the records, after Kineto has started.
+
+        Args:
+            options: The options of the collection.
+        """
+        reason = _obstacle(options)
+        if reason is None:
+            try:
+                self._own = _core.DeviceRecords(options.budget_bytes)
+            except _core.ProfilerError as error:
+                reason = str(error)
+        if reason is None:
+            _inform_once("device events come from CUPTI's buffers")
+        else:
+            _inform_once(f"device events come from Kineto's results: {reason}")
+
+    def flush(self) -> None:
+        """Takes what CUPTI has so far, before Kineto stops or starts kinds of records."""
+        if self._own is not None:
+            # What is not flushed now comes later.
+            with suppress(_core.ProfilerError):
+                self._own.flush()
+
+    def resume(self) -> None:
+        """Takes over the records again, after Kineto has started kinds of records."""
+        if self._own is not None:
+            # A kernel without its record is counted at the end.
+            with suppress(_core.ProfilerError):
+                self._own.resume()
+
+    def stop(self) -> None:
+        """Takes the last records, before Kineto stops."""
+        if self._own is not None:
+            with suppress(_core.ProfilerError):
+                self._own.stop()
+
+    def end(self) -> _core.DeviceRecords | None:
+        """Ends the collection after Kineto has stopped, and returns its records."""
+        if self._own is not None:
+            self._own.end()
+        return self._own
+
+    def drop(self) -> None:
+        """Discards the records."""
+        self._own = None
+
+
+def _obstacle(options: SessionOptions) -> str | None:
+    """Returns why the records stay with Kineto whatever CUPTI is like, or `None`."""
+    if options.activities != {ProfilerActivity.CUDA}:
+        return "other devices than those of CUDA are recorded"
+    config = options.experimental_config
+    if config is not None and config.for_torch().get("profiler_metrics"):
+        return "metrics of the device are measured"
+    # CUPTI must not be called without a driver.
+    if not sys.modules["torch"].cuda.is_available():
+        return "there is no CUDA device"
+    return None
+
+
+def _inform_once(text: str) -> None:
+    if text not in _logged:
+        _logged.add(text)
+        inform("%s", text)

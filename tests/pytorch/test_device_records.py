@@ -1,0 +1,198 @@
+"""Records from CUPTI's buffers make the profile that Kineto's results make, and disturb nobody."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mindprof
+import pytest
+import torch  # type: ignore[import-not-found]
+from mindprof import ProfilerActivity
+from mindprof._frameworks import device_records
+
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA"),
+    # Of threads that use CUDA first.
+    pytest.mark.filterwarnings("ignore:Attempting to run cuBLAS:UserWarning"),
+    # Of the second profiler of torch.
+    pytest.mark.filterwarnings("ignore:Warning. Profiler clears events:UserWarning"),
+]
+
+BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
+#: The arguments that differ from run to run.
+MEASURED = {"correlation", "memory bandwidth (GB/s)", "External id", "wait_on_cuda_event_id"}
+#: The categories of what comes from devices.
+OF_DEVICES = {"kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver", "cuda_sync"}
+
+
+def mixed() -> Callable[[], None]:
+    """Returns a step with all kinds of device work, on two threads and streams, and a graph."""
+    x = torch.randn(64, 64, device="cuda")
+    side = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    (x @ x).relu()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        (x @ x).relu()
+    host = torch.ones(1000).pin_memory()
+
+    def step() -> None:
+        with torch.profiler.record_function("forward"):
+            (x @ x).relu().sum().item()
+        with torch.cuda.stream(side):
+            x.clone()
+        event = torch.cuda.Event()
+        event.record(side)
+        torch.cuda.current_stream().wait_event(event)
+        host.cuda(non_blocking=True)
+        torch.zeros(1000, dtype=torch.uint8, device="cuda")
+        graph.replay()
+        thread = threading.Thread(target=lambda: (x @ x).sum())
+        thread.start()
+        thread.join()
+        torch.cuda.synchronize()
+
+    for _ in range(3):
+        step()
+    return step
+
+
+def record(step: Callable[[], None], **options: Any) -> Any:
+    with mindprof.profile(activities=BOTH, **options) as prof:
+        for _ in range(3):
+            step()
+    return prof
+
+
+def device_events(prof: Any, path: Path) -> Counter[str]:
+    """Counts the events of a trace that come from devices, with what does not change."""
+    prof.export_chrome_trace(str(path))
+    events = json.loads(path.read_text())["traceEvents"]
+
+    def told(event: Any) -> str:
+        arguments = event.get("args", {}).items()
+        kept = {name: value for name, value in arguments if name not in MEASURED}
+        # Graphs of Kineto have no nodes before torch 2.12.
+        kept = {name: value for name, value in kept.items() if "graph" not in name}
+        return json.dumps([event["cat"], event["name"], kept], sort_keys=True)
+
+    return Counter(told(event) for event in events if event.get("cat") in OF_DEVICES)
+
+
+@pytest.mark.skipif(
+    tuple(map(int, torch.__version__.split(".")[:2])) > (2, 11),
+    reason="torch tells more of a kernel from 2.12 on",
+)
+@pytest.mark.parametrize("syncs", [False, True])
+def test_traces_are_those_of_kinetos_results(
+    syncs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step = mixed()
+    config = mindprof.ExperimentalConfig(enable_cuda_sync_events=syncs)
+    ours = record(step, experimental_config=config)
+    monkeypatch.setattr(device_records, "_obstacle", lambda options: "a test")
+    theirs = record(step, experimental_config=config)
+    found = device_events(ours, tmp_path / "ours.json")
+    expected = device_events(theirs, tmp_path / "theirs.json")
+    assert found == expected
+    assert ours.lost_events == theirs.lost_events == 0
+
+
+def test_records_come_from_cuptis_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(device_records, "_inform_once", told.append)
+    x = torch.ones(4, device="cuda")
+    with mindprof.profile(activities=BOTH) as prof:
+        x + x
+    assert told == ["device events come from CUPTI's buffers"]
+    assert any(event.device_type.name == "CUDA" for event in prof.events())
+
+
+def test_short_recordings_are_complete() -> None:
+    x = torch.ones(4, 4, device="cuda")
+    for _ in range(200):
+        with mindprof.profile(activities=BOTH) as prof:
+            for _ in range(10):
+                x + x
+        kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+        assert len(kernels) == 10
+        assert prof.lost_events == 0
+
+
+def test_a_graph_that_is_replayed_often_has_all_its_kernels() -> None:
+    x = torch.randn(64, 64, device="cuda")
+    (x @ x).relu()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        (x @ x).relu()
+    with mindprof.profile(activities=BOTH) as prof:
+        for _ in range(100):
+            graph.replay()
+    kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+    assert len(kernels) == 200
+    assert prof.lost_events == 0
+
+
+def test_torchs_profiler_works_before_and_after() -> None:
+    step = mixed()
+
+    def by_torch() -> Counter[str]:
+        with torch.profiler.profile() as prof:
+            step()
+        events = prof.events()
+        return Counter(event.name for event in events if event.device_type.name == "CUDA")
+
+    before = by_torch()
+    # More often than Kineto may have buffers.
+    for _ in range(40):
+        record(step)
+    assert by_torch() == before
+
+
+def test_nothing_is_recorded_between_recordings() -> None:
+    x = torch.ones(4, 4, device="cuda")
+    with mindprof.profile(activities=BOTH):
+        x + x
+    for _ in range(1000):
+        x * x
+    with mindprof.profile(activities=BOTH) as prof:
+        x + x
+    kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+    assert len(kernels) == 1
+
+
+def test_a_dropped_recording_leaves_the_next_one_complete() -> None:
+    x = torch.ones(4, 4, device="cuda")
+    dropped = mindprof.profile(activities=BOTH)
+    dropped.start()
+    x + x
+    del dropped
+    with mindprof.profile(activities=BOTH) as prof:
+        x * x
+    kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+    assert len(kernels) == 1
+    assert prof.lost_events == 0
+
+
+def test_work_of_warm_up_steps_is_left_out() -> None:
+    x = torch.ones(4, 4, device="cuda")
+    found = []
+    schedule = mindprof.schedule(wait=0, warmup=2, active=2, repeat=2)
+
+    def ready(prof: Any) -> None:
+        kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+        names = Counter("Kernel" for event in kernels if "elementwise" in event.name)
+        found.append(names.total())
+
+    with mindprof.profile(activities=BOTH, schedule=schedule, on_trace_ready=ready) as prof:
+        for _ in range(8):
+            for _ in range(5):
+                x + x
+            torch.cuda.synchronize()
+            prof.step()
+    assert found == [10, 10]
