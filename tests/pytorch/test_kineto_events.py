@@ -132,7 +132,9 @@ def test_every_accessor_has_torchs_value_and_type(options: dict[str, Any]) -> No
 @pytest.mark.parametrize("name", ["mlp", "cnn", "gpt"])
 def test_workloads_have_torchs_events(name: str) -> None:
     step = workload(name)
-    expected, found = raw(torchs_profile, step), raw(mindprof.profile, step)
+    found = raw(mindprof.profile, step)
+    # Once CUPTI runs, torch adds runtime calls to a profile of the CPU alone.
+    expected = [e for e in raw(torchs_profile, step) if not e.name().startswith("cuda")]
     for accessor in ("name", "scope", "is_async", "is_user_annotation", "device_index"):
         values = [getattr(event, accessor)() for event in found]
         assert values == [getattr(event, accessor)() for event in expected], accessor

@@ -68,6 +68,8 @@ def test_rows_have_torchs_bytes(name: str) -> None:
     theirs, ours = (
         bytes_by_row(profile, step) for profile in (torch.profiler.profile, mindprof.profile)
     )
+    # Once CUPTI runs, torch adds runtime calls to a profile of the CPU alone.
+    theirs = {key: row for key, row in theirs.items() if not key.startswith("cuda")}
     assert ours.keys() == theirs.keys()
     # Older ones give a block to an operator by rounded times, now and then to the one beside it.
     if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 15):
