@@ -443,7 +443,7 @@ wheel: $(WHEEL_TOOLS)/ready ## Build wheels for WHEEL_TARGETS and the source dis
 			maturin build --release --locked --quiet --sdist --zig --compatibility manylinux2014 \
 			--target $$target --out $(WHEELS_WITH_SYMBOLS) || exit 1; \
 	done
-	$(PYTHON) tools/strip_wheel.py $(WHEELS_WITH_SYMBOLS)/*.whl dist
+	$(WHEEL_TOOLS)/bin/python tools/strip_wheel.py $(WHEELS_WITH_SYMBOLS)/*.whl dist
 	cp $(WHEELS_WITH_SYMBOLS)/*.tar.gz dist
 
 $(WHEEL_TOOLS)/ready: tools/wheel-requirements.txt

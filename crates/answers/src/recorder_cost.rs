@@ -65,8 +65,8 @@ const MEMORY: &str = "profile_memory";
 /// operators by torch's collector costs more.
 const LAUNCH_BESIDE: Nanos = Nanos(1_600);
 
-/// What recording an operator costs in a training step on a device, relative to a loop of small
-/// operators, in percent. Between launches, the processor's caches are cold: six training runs on an
+/// The cost of recording an operator in a training step on a device, in percent of the cost in a loop
+/// of small operators. Between launches, the processor's caches are cold: six training runs on an
 /// H200 with shapes, memory and sampled stacks took 0.7 to 3.9 us longer per operator.
 const COLD: u64 = 180;
 

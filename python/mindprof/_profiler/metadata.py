@@ -34,7 +34,7 @@ def host_name() -> str:
     return quoted(socket.gethostname())
 
 
-# What torch tells of a device in its traces, by the attribute of the device's properties.
+# The keys of a device in torch's traces, each with the attribute of the device's properties.
 _PROPERTIES = {
     "name": "name",
     "totalGlobalMem": "total_memory",
