@@ -5,7 +5,9 @@
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
-use mindprof_pytorch::{DeviceCollection, DeviceRecords as Records, Error as PytorchError};
+use mindprof_pytorch::{
+    DeviceCollection, DeviceRecords as Records, Error as PytorchError, KeepRecords,
+};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
@@ -29,10 +31,15 @@ enum State {
 #[pymethods]
 impl DeviceRecords {
     /// Takes over the records of a collection that Kineto has just started. At most `budget_bytes`
-    /// of them are kept.
+    /// of them are kept: the last ones if `keeps_last`, else the first.
     #[new]
-    fn new(py: Python<'_>, budget_bytes: usize) -> PyResult<Self> {
-        let collection = py.enter(|| DeviceCollection::begin(budget_bytes))?;
+    fn new(py: Python<'_>, budget_bytes: usize, keeps_last: bool) -> PyResult<Self> {
+        let keep = if keeps_last {
+            KeepRecords::Last
+        } else {
+            KeepRecords::First
+        };
+        let collection = py.enter(|| DeviceCollection::begin(budget_bytes, keep))?;
         Ok(Self {
             state: Mutex::new(State::Open(collection)),
         })

@@ -10,7 +10,9 @@ use mindprof_answers::{SOURCES_KEY, Sources};
 use mindprof_model::{
     HostTotals, LossCause, Metadata, OperatorLimit, Part, RecordedStacks, Recorder, WholeRun,
 };
-use mindprof_pytorch::{Attachment, MemoryReport, Wanted as WantedOfTorch, join_devices};
+use mindprof_pytorch::{
+    Attachment, MemoryReport, Wanted as WantedOfTorch, join_devices, join_records,
+};
 use mindprof_record::{Calls, Capture, Join, Keep, Only, Options, Session as Window, ThreadKey};
 use mindprof_trace::{ReadOptions, read_trace_from};
 use pyo3::exceptions::PyValueError;
@@ -385,7 +387,7 @@ impl Session {
         let records = records.take()?;
         let axis = self.close(py).axis();
         let part = py.enter(|| records.into_part(&axis))?;
-        let capture = self.close_with(py, Some(part), join_devices)?;
+        let capture = self.close_with(py, Some(part), join_records)?;
         Ok(Profile::from_capture(capture, self.lock().holders.clone()))
     }
 

@@ -17,4 +17,5 @@ mod source;
 #[cfg(test)]
 mod tests;
 
+pub use blocks::KeepRecords;
 pub use collection::{DeviceCollection, DeviceRecords};

@@ -21,12 +21,21 @@ pub fn note_collecting_thread(native: u64) {
     noted.push((native, ThreadHandle::current()));
 }
 
+/// The meaning of the numbers of threads that made runtime calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CallerNumbers {
+    /// The low halves of handles, as CUPTI writes them.
+    Handles,
+    /// Those, or what Kineto put in their place.
+    Kineto,
+}
+
 /// Moves the runtime calls of devices to the threads of the window that made them.
-pub(crate) fn move_calls(window: &WindowEvents, devices: &mut Part) {
+pub(crate) fn move_calls(window: &WindowEvents, devices: &mut Part, numbers: CallerNumbers) {
     let callers = Callers::of(window);
     let threads: Vec<Thread> = devices.threads().to_vec();
     let lives: Vec<Vec<Life>> = (0..threads.len())
-        .map(|thread| callers.lives(devices, ThreadId::from_index(thread)))
+        .map(|thread| callers.lives(devices, ThreadId::from_index(thread), numbers))
         .collect();
     let moved: Vec<ThreadId> = window
         .part
@@ -112,16 +121,20 @@ impl<'a> Callers<'a> {
 
     /// Returns the lives of the threads that a thread of the collection stands for: an empty list for
     /// a stream, and for a number that nothing explains.
-    fn lives(&self, devices: &Part, thread: ThreadId) -> Vec<Life> {
+    fn lives(&self, devices: &Part, thread: ThreadId, numbers: CallerNumbers) -> Vec<Life> {
         let Thread { native, device, .. } = devices.threads()[thread.index()];
         // The collector's own work has the number zero.
         if device != DeviceKind::Cpu || native == 0 {
             return Vec::new();
         }
-        let found = self
-            .with_number(native)
-            .or_else(|| self.with_id(native))
-            .or_else(|| self.around_calls(devices, thread));
+        let guess = || {
+            let known = self.with_id(native);
+            known.or_else(|| self.around_calls(devices, thread))
+        };
+        let found = match numbers {
+            CallerNumbers::Handles => self.with_number(native),
+            CallerNumbers::Kineto => self.with_number(native).or_else(guess),
+        };
         found.map_or_else(Vec::new, <[Life]>::to_vec)
     }
 
@@ -268,9 +281,13 @@ mod tests {
     }
 
     fn callers(window: &WindowEvents, calls: &[(u64, u64)]) -> Vec<u64> {
+        callers_by(window, calls, CallerNumbers::Kineto)
+    }
+
+    fn callers_by(window: &WindowEvents, calls: &[(u64, u64)], numbers: CallerNumbers) -> Vec<u64> {
         let row = |&(number, time): &(u64, u64)| (Category::Runtime, number, time..time + 1);
         let mut devices = part(&calls.iter().map(row).collect::<Vec<_>>());
-        move_calls(window, &mut devices);
+        move_calls(window, &mut devices, numbers);
         devices.check().unwrap();
         let events = devices.events().iter();
         let callers = events.map(|event| devices.threads()[event.thread.index()].native);
@@ -330,5 +347,8 @@ mod tests {
         // As likely of either thread, or of none.
         assert_eq!(callers(&window, &[(9, 108), (9, 128)]), [9, 9]);
         assert_eq!(callers(&window, &[(9, 10), (9, 200)]), [9, 9]);
+        // A handle that no thread of the window has is that of a thread without operators.
+        let of_handles = callers_by(&window, &calls, CallerNumbers::Handles);
+        assert_eq!(of_handles, [9; 4]);
     }
 }

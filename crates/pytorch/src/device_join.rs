@@ -9,7 +9,7 @@ use mindprof_model::{Category, DeviceKind, Event, Flags, Links, Nanos, Part, Str
 use mindprof_record::WindowEvents;
 use rustc_hash::FxHashMap;
 
-use crate::device_callers::move_calls;
+use crate::device_callers::{CallerNumbers, move_calls};
 
 /// Moves runtime calls to the window's threads, and adds the device's side of the window's ranges:
 /// on each stream, a range covers the work that was launched directly in it.
@@ -21,7 +21,16 @@ use crate::device_callers::move_calls;
 ///           forward               |---------------|      added
 /// ```
 pub fn join_devices(window: &WindowEvents, devices: &mut Part) {
-    move_calls(window, devices);
+    join(window, devices, CallerNumbers::Kineto);
+}
+
+/// As [`join_devices`], for the records of CUPTI, which name threads by their handles.
+pub fn join_records(window: &WindowEvents, devices: &mut Part) {
+    join(window, devices, CallerNumbers::Handles);
+}
+
+fn join(window: &WindowEvents, devices: &mut Part, numbers: CallerNumbers) {
+    move_calls(window, devices, numbers);
     let window = &window.part;
     let ranges = Ranges::of(window);
     if ranges.list.is_empty() {

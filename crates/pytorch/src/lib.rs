@@ -43,9 +43,9 @@ mod tests;
 mod threads;
 
 pub use callback_lock::watch_forks;
-pub use cupti::{DeviceCollection, DeviceRecords};
+pub use cupti::{DeviceCollection, DeviceRecords, KeepRecords};
 pub use device_callers::note_collecting_thread;
-pub use device_join::join_devices;
+pub use device_join::{join_devices, join_records};
 pub use error::{Error, Result};
 pub use held_tensors::HeldTensor;
 pub use kineto::ResultInMemory;

@@ -7,6 +7,7 @@ records and returns them as results.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 
@@ -33,7 +34,7 @@ class RecordsOfCollection:
         reason = _obstacle(options)
         if reason is None:
             try:
-                self._own = _core.DeviceRecords(options.budget_bytes)
+                self._own = _core.DeviceRecords(options.budget_bytes, options.keeps_last)
             except _core.ProfilerError as error:
                 reason = str(error)
         if reason is None:
@@ -79,6 +80,9 @@ def _obstacle(options: SessionOptions) -> str | None:
     config = options.experimental_config
     if config is not None and config.for_torch().get("profiler_metrics"):
         return "metrics of the device are measured"
+    # Kineto then shuts CUPTI down when it stops, before the last records are read.
+    if os.environ.get("TEARDOWN_CUPTI") == "1":
+        return "TEARDOWN_CUPTI is set"
     # CUPTI must not be called without a driver.
     if not sys.modules["torch"].cuda.is_available():
         return "there is no CUDA device"

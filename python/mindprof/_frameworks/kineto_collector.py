@@ -179,10 +179,10 @@ def end_collection(
     _wait_for_devices(torch, found.options)
     close()
     found.records.stop()
-    result = _end(torch)
+    result, records = _end(torch, found)
     if result is None:
         _leave(found)
-    return Collected(found.options, result, found.records.end())
+    return Collected(found.options, result, records)
 
 
 def toggle_collection(
@@ -260,12 +260,14 @@ def _result(torch: ModuleType) -> Any:
     return result if result.trace_start_ns() else None
 
 
-def _end(torch: ModuleType) -> Any:
-    """Stops and releases Kineto, and returns its results."""
+def _end(torch: ModuleType, own: Collection) -> tuple[Any, _core.DeviceRecords | None]:
+    """Stops and releases Kineto, and returns its results and the records."""
     result = _result(torch)
+    # Another recording may start as soon as Kineto is released.
+    records = own.records.end()
     # If Kineto still runs on another thread, torch itself reports that from now on.
     give_kineto_back()
-    return result
+    return result, records
 
 
 @atexit.register
@@ -283,8 +285,7 @@ def _end_at_exit() -> None:
         # A device that has failed raises again.
         _wait_for_devices(torch, own.options)
     own.records.stop()
-    session, result = own.session(), _end(torch)
-    own.records.end()
+    session, (result, _) = own.session(), _end(torch, own)
     if session is not None:
         _ended[session] = own, result
 

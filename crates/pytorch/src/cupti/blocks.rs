@@ -18,6 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use mindprof_record::ticks;
+
 use super::interface::Interface;
 use super::records::called;
 
@@ -56,8 +58,27 @@ struct State {
 struct Open {
     collection: u64,
     budget: usize,
+    keep: KeepRecords,
     kept: usize,
     lost: Lost,
+    evicted: Vec<Evicted>,
+}
+
+/// The records that stay if not all fit into the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeepRecords {
+    /// The first ones. The others are lost.
+    First,
+    /// The last ones. The others are lost only if the window begins before them.
+    Last,
+}
+
+/// Records that made room for later ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Evicted {
+    /// The time in ticks at which CUPTI handed them back.
+    pub(super) until: u64,
+    pub(super) count: u64,
 }
 
 /// Records that are missing.
@@ -74,6 +95,7 @@ pub(super) struct Lost {
 pub(super) struct Taken {
     pub(super) filled: Vec<Filled>,
     pub(super) lost: Lost,
+    pub(super) evicted: Vec<Evicted>,
 }
 
 impl Blocks {
@@ -89,7 +111,7 @@ impl Blocks {
 
     /// Opens a collection that keeps at most `budget` bytes, and returns its number. One that is open
     /// ends without results.
-    pub(super) fn open(&self, budget: usize) -> u64 {
+    pub(super) fn open(&self, budget: usize, keep: KeepRecords) -> u64 {
         let missing = READY.saturating_sub(self.lock().spare.len());
         let ready: Vec<Block> = (0..missing).filter_map(|_| Block::ready()).collect();
         let mut state = self.lock();
@@ -99,8 +121,10 @@ impl Blocks {
         state.open = Some(Open {
             collection,
             budget,
+            keep,
             kept: 0,
             lost: Lost::default(),
+            evicted: Vec::new(),
         });
         let earlier = mem::take(&mut state.filled);
         drop(state);
@@ -113,9 +137,15 @@ impl Blocks {
         let mut state = self.lock();
         let is_open = |open: &mut Open| open.collection == collection;
         let open = state.open.take_if(is_open)?;
+        let filled = mem::take(&mut state.filled);
+        let spare = state.spare.len().min(MOST_SPARE);
+        let beyond = state.spare.split_off(spare);
+        drop(state);
+        drop(beyond);
         Some(Taken {
-            filled: mem::take(&mut state.filled),
+            filled,
             lost: open.lost,
+            evicted: open.evicted,
         })
     }
 
@@ -169,7 +199,6 @@ impl Blocks {
         };
         let bytes = bytes.min(BLOCK_BYTES);
         let is_sparse = bytes <= SPARSE_BYTES;
-        let cost = if is_sparse { bytes } else { BLOCK_BYTES };
         let Some(room) = room.filter(|_| bytes > 0) else {
             self.spare(block);
             return true;
@@ -184,18 +213,48 @@ impl Blocks {
                 Filled::whole(block, bytes)
             }
         };
-        if cost > room {
-            let count = filled.count(interface);
-            self.lose(|lost| lost.over_budget += count);
-            self.recycle(vec![filled]);
-            return true;
-        }
-        let mut state = self.lock();
-        if let Some(open) = &mut state.open {
-            open.kept = open.budget.min(open.kept + cost);
-            state.filled.push(filled);
-        }
+        let cost = filled.cost();
+        self.keep(interface, filled, cost, room);
         true
+    }
+
+    /// Keeps a buffer if there is `room` for its `cost`, or if earlier ones may make room for it.
+    fn keep(&self, interface: &Interface, filled: Filled, cost: usize, room: usize) {
+        let mut evicted = Vec::new();
+        let mut refused = None;
+        let mut state = self.lock();
+        let State {
+            filled: kept, open, ..
+        } = &mut *state;
+        if let Some(open) = open {
+            let keeps_last = open.keep == KeepRecords::Last && cost <= open.budget;
+            while keeps_last && open.kept + cost > open.budget && !kept.is_empty() {
+                let oldest = kept.remove(0);
+                open.kept = open.kept.saturating_sub(oldest.cost());
+                evicted.push(oldest);
+            }
+            if keeps_last || cost <= room {
+                open.kept = open.budget.min(open.kept + cost);
+                kept.push(filled);
+            } else {
+                refused = Some(filled);
+            }
+        }
+        drop(state);
+        if let Some(refused) = refused {
+            let count = refused.count(interface);
+            self.lose(|lost| lost.over_budget += count);
+            self.recycle(vec![refused]);
+        }
+        let counts = evicted.iter().map(|filled| Evicted {
+            until: filled.handed_back,
+            count: filled.count(interface),
+        });
+        let counts: Vec<Evicted> = counts.collect();
+        if let Some(open) = &mut self.lock().open {
+            open.evicted.extend(counts);
+        }
+        self.recycle(evicted);
     }
 
     /// Counts records that the open collection is missing.
@@ -281,6 +340,8 @@ impl Drop for Block {
 pub(super) struct Filled {
     memory: Memory,
     bytes: usize,
+    /// The time in ticks at which CUPTI handed it back.
+    handed_back: u64,
 }
 
 enum Memory {
@@ -291,8 +352,19 @@ enum Memory {
 
 impl Filled {
     fn whole(block: Block, bytes: usize) -> Self {
-        let memory = Memory::Block(block);
-        Self { memory, bytes }
+        Self {
+            memory: Memory::Block(block),
+            bytes,
+            handed_back: ticks(),
+        }
+    }
+
+    /// Returns the memory that it takes of the budget.
+    fn cost(&self) -> usize {
+        match self.memory {
+            Memory::Block(_) => BLOCK_BYTES,
+            Memory::Copied(_) => self.bytes,
+        }
     }
 
     /// # Safety
@@ -303,8 +375,11 @@ impl Filled {
         unsafe {
             ptr::copy_nonoverlapping(block.0.as_ptr(), words.as_mut_ptr().cast::<u8>(), bytes);
         }
-        let memory = Memory::Copied(words);
-        Self { memory, bytes }
+        Self {
+            memory: Memory::Copied(words),
+            bytes,
+            handed_back: ticks(),
+        }
     }
 
     /// Calls `visit` with each record in turn.
@@ -346,6 +421,7 @@ impl Filled {
         Self {
             memory: Memory::Copied(words.into()),
             bytes: size_of_val(words),
+            handed_back: 0,
         }
     }
 }

@@ -2,16 +2,20 @@
 
 use std::ops::ControlFlow;
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use mindprof_model::{LossCause, Part};
+use mindprof_model::{LossCause, Nanos, Part};
 use mindprof_record::{TimeAxis, ticks};
 
-use super::blocks::{BLOCKS, Lost, Taken, complete, request};
+use super::blocks::{BLOCKS, KeepRecords, Lost, Taken, complete, request};
 use super::interface::Interface;
 use super::records::Records;
 use crate::error::{Error, Result};
 use crate::raw_results::{ReadOptions, ThreadIdentity, read_raw_results};
+
+/// The process whose threads may hold the lock of the buffers; zero before the first collection.
+static OWNER: AtomicU32 = AtomicU32::new(0);
 
 /// A collection of the records of CUDA devices, which Kineto has started.
 ///
@@ -27,14 +31,20 @@ pub struct DeviceCollection {
 
 impl DeviceCollection {
     /// Takes over the records of a collection that Kineto has just started. At most `budget` bytes
-    /// of them are kept.
+    /// of them are kept: the first or the last ones.
     ///
     /// # Errors
     /// If CUPTI is not in use, is unknown, or has another clock. Kineto then keeps the records.
-    pub fn begin(budget: usize) -> Result<Self> {
+    pub fn begin(budget: usize, keep: KeepRecords) -> Result<Self> {
+        let own = process::id();
+        // Relaxed: it guards no other memory.
+        let owner = OWNER.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
+        if owner.is_err_and(|owner| owner != own) {
+            return Err(forked());
+        }
         let interface = Interface::find()?;
         interface.check_clock()?;
-        let number = BLOCKS.open(budget);
+        let number = BLOCKS.open(budget, keep);
         let collection = Self {
             interface,
             number,
@@ -42,6 +52,8 @@ impl DeviceCollection {
             end: AtomicU64::new(u64::MAX),
         };
         collection.resume()?;
+        // Records that CUPTI dropped before are not missing here.
+        interface.dropped(ptr::null_mut(), 0);
         Ok(collection)
     }
 
@@ -51,9 +63,9 @@ impl DeviceCollection {
     /// If CUPTI refuses.
     pub fn resume(&self) -> Result<()> {
         self.check_process()?;
-        // Kineto keeps account of its buffers, so it gets those that CUPTI has.
-        self.interface.flush()?;
         self.interface.register(request, complete)?;
+        // Kineto's buffers go back to Kineto, and threads ask for buffers of ours from now on.
+        self.interface.flush()?;
         self.interface.leave_out_calls();
         Ok(())
     }
@@ -96,9 +108,13 @@ impl DeviceCollection {
         if self.process == process::id() {
             Ok(())
         } else {
-            Err(Error::Cupti("this process was forked".to_owned()))
+            Err(forked())
         }
     }
+}
+
+fn forked() -> Error {
+    Error::Cupti("this process was forked".to_owned())
 }
 
 impl Drop for DeviceCollection {
@@ -136,7 +152,12 @@ impl DeviceRecords {
         } = self;
         let records = Records::read(interface, &taken.filled, axis, end);
         BLOCKS.recycle(taken.filled);
-        part_of(&records, axis, taken.lost)
+        let mut lost = taken.lost;
+        // The window begins after records that made room, if operators did, too.
+        let is_in_window = |until| axis.at_ticks(until) > Nanos::ZERO;
+        let evicted = taken.evicted.iter().filter(|it| is_in_window(it.until));
+        lost.over_budget += evicted.map(|it| it.count).sum::<u64>();
+        part_of(&records, axis, lost)
     }
 }
 

@@ -11,7 +11,7 @@ use std::ptr;
 use mindprof_model::{Category, DeviceKind, LossCause, Part, PassthroughKind};
 use mindprof_record::{Options, Session, TimeAxis, ticks};
 
-use super::blocks::{BLOCK_BYTES, Blocks, Filled, Lost};
+use super::blocks::{BLOCK_BYTES, Blocks, Filled, KeepRecords, Lost};
 use super::interface::Interface;
 use super::layout::{Layout, kind};
 use super::names::Domain;
@@ -381,7 +381,7 @@ fn a_collection_has_what_was_handed_back_while_it_was_open() {
     let row = call(211, (1, 2), 1, 1);
     let rows: &[Row<'_>] = &[(kind::RUNTIME, &row)];
     assert!(hand_over(&blocks, rows, 3), "before");
-    let first = blocks.open(BLOCK_BYTES * 4);
+    let first = blocks.open(BLOCK_BYTES * 4, KeepRecords::First);
     assert!(hand_over(&blocks, rows, 5));
     let most = BLOCK_BYTES / 40;
     assert!(hand_over(&blocks, rows, most));
@@ -390,7 +390,7 @@ fn a_collection_has_what_was_handed_back_while_it_was_open() {
     assert_eq!(taken.lost, Lost::default());
     blocks.recycle(taken.filled);
     assert!(hand_over(&blocks, rows, 3), "after");
-    let second = blocks.open(BLOCK_BYTES);
+    let second = blocks.open(BLOCK_BYTES, KeepRecords::First);
     assert!(hand_over(&blocks, rows, 7));
     assert!(blocks.close(first).is_none(), "it has ended");
     assert_eq!(number_of_records(&blocks.close(second).unwrap().filled), 7);
@@ -402,7 +402,7 @@ fn what_exceeds_the_budget_is_counted() {
     let shown = call(211, (1, 2), 1, 1);
     let left_out = call(10, (1, 2), 1, 2);
     let rows: &[Row<'_>] = &[(kind::RUNTIME, &shown), (kind::RUNTIME, &left_out)];
-    let collection = blocks.open(1000);
+    let collection = blocks.open(1000, KeepRecords::First);
     assert!(hand_over(&blocks, rows, 10));
     assert!(hand_over(&blocks, rows, 9));
     assert!(hand_over(&blocks, rows, 2));
@@ -413,6 +413,26 @@ fn what_exceeds_the_budget_is_counted() {
         dropped: 0,
     };
     assert_eq!(taken.lost, expected);
+}
+
+#[test]
+fn the_last_records_stay_if_they_are_wanted() {
+    let blocks = Blocks::new();
+    let shown = call(211, (1, 2), 1, 1);
+    let rows: &[Row<'_>] = &[(kind::RUNTIME, &shown)];
+    let size = size_of_val(words(rows).as_slice());
+    let collection = blocks.open(10 * size, KeepRecords::Last);
+    for times in [4, 5, 3, 6] {
+        assert!(hand_over(&blocks, rows, times));
+    }
+    assert!(hand_over(&blocks, rows, 11), "more than the budget");
+    let taken = blocks.close(collection).unwrap();
+    assert_eq!(number_of_records(&taken.filled), 3 + 6);
+    let counts: Vec<u64> = taken.evicted.iter().map(|it| it.count).collect();
+    assert_eq!(counts, [4, 5]);
+    let times: Vec<u64> = taken.evicted.iter().map(|it| it.until).collect();
+    assert!(times.is_sorted() && times[0] > 0, "{times:?}");
+    assert_eq!(taken.lost.over_budget, 11);
 }
 
 #[test]

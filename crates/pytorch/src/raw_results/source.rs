@@ -72,7 +72,7 @@ impl RawEvent {
             && match self.external {
                 Some(external) => external != 0,
                 // The collector's own overhead has a negative process id.
-                None => self.device_index >= 0 && !is_runtime_call(name),
+                None => self.device_index >= 0 && !is_call(name),
             }
     }
 
@@ -98,7 +98,7 @@ impl RawEvent {
         let is_scope = self.is_scope(name);
         match self.activity {
             Some(Category::Runtime) if !is_scope => Category::Runtime,
-            None if !is_scope && is_runtime_call(name) => Category::Runtime,
+            None if !is_scope && is_call(name) => Category::Runtime,
             Some(Category::Other) | None if !is_scope => Category::Other,
             _ => Category::Operator,
         }
@@ -108,6 +108,13 @@ impl RawEvent {
     pub fn may_change_thread(&self) -> bool {
         self.is_async || self.start_thread != self.end_thread
     }
+}
+
+/// Kineto's name of calls that are newer than its list of them.
+const UNLISTED_CALL: &str = "INVALID";
+
+fn is_call(name: &str) -> bool {
+    is_runtime_call(name) || name == UNLISTED_CALL
 }
 
 /// A source of raw events, which are identified by their positions.
