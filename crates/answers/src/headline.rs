@@ -186,6 +186,8 @@ pub struct Headline {
     pub operators: Vec<TopOperator>,
     /// Double precision that surprises.
     pub wide: Option<WideFloats>,
+    /// Whether the times of functions contain those of a device, which may overlap them.
+    pub has_device: bool,
 }
 
 impl Headline {
@@ -210,6 +212,7 @@ impl Headline {
                 .and_then(|paths| elsewhere(&paths)),
             operators,
             wide: top.wide,
+            has_device: analysis.accelerator().is_some(),
             run,
         }
     }
@@ -434,6 +437,7 @@ mod tests {
             elsewhere: None,
             operators: Vec::new(),
             wide: None,
+            has_device: false,
         };
         let first = |findings: &[(f64, &str)]| {
             let findings = findings.iter().map(|&(share, name)| finding(share, name));

@@ -228,7 +228,7 @@ fn push_copies(text: &mut String, copies: &[CopyUse]) {
 fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
     let columns = [
         ("Stream", Align::Right),
-        ("Works", Align::Right),
+        ("Count", Align::Right),
         ("Work", Align::Right),
         ("CPU wait", Align::Right),
         ("Kernel wait", Align::Right),

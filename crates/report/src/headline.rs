@@ -93,8 +93,13 @@ fn culprit_text(headline: &Headline, culprit: &Culprit) -> String {
     let paths = &headline.paths;
     let share = percent(culprit.time, paths.total);
     let path = &paths.paths[culprit.path];
+    let whole = if headline.has_device {
+        "the CPU and device time"
+    } else {
+        "the time"
+    };
     let mut text = format!(
-        "{share} of the time is spent in {}",
+        "{share} of {whole} is spent in {}",
         place_text(path, culprit_line(path, culprit))
     );
     if let Some(through) = culprit.through.map(|through| &paths.paths[through]) {

@@ -134,6 +134,12 @@ fn same_work<'a>(
     least.map(|(index, _)| &mut accepted[index])
 }
 
+/// Returns the largest saving that is likely if `share` is saved by the replay: half of what is left may
+/// be saved too. A change never saves a whole step.
+const fn most_likely(share: f64) -> f64 {
+    f64::midpoint(1.0, share)
+}
+
 fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
     let Priced {
         rule,
@@ -168,7 +174,7 @@ fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
         rule,
         share: *share,
         low: share * range.0,
-        high: (share * range.1).min(1.0),
+        high: (share * range.1).min(most_likely(*share)),
         time: Nanos((facts.base.0 as f64 * share) as u64),
         confidence: confidence.min(evidence.confidence.unwrap_or(Confidence::High)),
         place,

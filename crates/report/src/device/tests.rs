@@ -84,7 +84,7 @@ time has no launch geometry
 Launches: 3, delay p50 5.00 us, p90 85.0 us, p99 85.0 us; 1 over 50 us, 0 over
 100 us
 
-Stream  Works    Work  CPU wait  Kernel wait  Other gap  Queue  Mean
+Stream  Count    Work  CPU wait  Kernel wait  Other gap  Queue  Mean
 ------  -----  ------  --------  -----------  ---------  -----  ----
      7      2  400 us    300 us      0.00 us    0.00 us      1   0.0
     20      1  200 us   0.00 us      0.00 us    0.00 us      1   1.0

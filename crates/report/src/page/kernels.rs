@@ -172,7 +172,7 @@ fn streams(devices: &[DeviceUse]) -> Table {
         columns: vec![
             column("Stream", Kind::Name, ""),
             column("Work", Kind::Time, "The sum of the durations of its work."),
-            column("Works", Kind::Count, ""),
+            column("Count", Kind::Count, ""),
             column(
                 "CPU wait",
                 Kind::Time,

@@ -24,7 +24,7 @@ const LONG: Nanos = Nanos(10_000);
 const MUCH: f64 = 0.3;
 
 /// The change to try for kernels with one block for each channel.
-const PER_CHANNEL: &str = "these kernels have one block per channel, so that a larger batch does not fill the device: model.to(memory_format=torch.channels_last), or torch.compile(model)";
+const PER_CHANNEL: &str = "model.to(memory_format=torch.channels_last) or torch.compile(model): these kernels have one block per channel, however large the batch is";
 
 /// Parts of the names of kernels with one block for each channel, however large the batch is.
 const OF_CHANNELS: [&str; 4] = ["batch_norm", "bn_fw", "bn_bw", "instance_norm"];
