@@ -128,8 +128,28 @@ fn push_finding(text: &mut String, finding: &Finding, advice: &Advice, width: Op
     if finding.share > 0.0 {
         let price = price_text(finding, advice.overhead.unrecorded);
         push_indented(text, &price, "", width);
+    } else if let Some(stake) = stake_text(finding, advice) {
+        push_indented(text, &stake, "", width);
     }
     push_indented(text, &format!("try: {}", finding.remedy), "", width);
+}
+
+/// Rules without a price that find work which would take less time, though nobody knows how much.
+const SHRINKING: [&str; 3] = ["idle-pipes", "unaligned-cube", "underfilled-device"];
+
+/// Returns how long the work takes that a finding without a price would shorten.
+pub(crate) fn stake_text(finding: &Finding, advice: &Advice) -> Option<String> {
+    let step = advice.overhead.unrecorded;
+    let time = Nanos(finding.recorded.0 / advice.steps.max(1) as u64);
+    let is_known = SHRINKING.contains(&finding.rule.id) && time > Nanos::ZERO && step > Nanos::ZERO;
+    is_known.then(|| {
+        let share = (time.0 as f64 / step.0 as f64).min(1.0);
+        format!(
+            "this work takes {} of an average step ({}); how much less is not known",
+            short_time(time),
+            share_text(share)
+        )
+    })
 }
 
 /// Returns the word before a saving: some prices are the least that mending saves.

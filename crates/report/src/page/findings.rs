@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::contents::Contents;
 use super::events::DrawnEvents;
 use super::markup::{escaped, sentence, shown, with_units};
-use crate::advice::{evidence_text, nothing_found, price_text, share_text};
+use crate::advice::{evidence_text, nothing_found, price_text, share_text, stake_text};
 use crate::steps::short_time;
 
 /// The price of a finding whose remedy saves no time, or an unknown one.
@@ -85,6 +85,8 @@ fn finding_lines(contents: &Contents<'_>, finding: &Finding) -> Vec<String> {
     if finding.share > 0.0 {
         let price = price_text(finding, contents.explanation.advice.overhead.unrecorded);
         lines.push(sentence(&price));
+    } else if let Some(stake) = stake_text(finding, &contents.explanation.advice) {
+        lines.push(sentence(&stake));
     }
     lines.retain(|line| !line.is_empty());
     lines

@@ -8,6 +8,7 @@ use mindprof_model::{
 };
 
 use super::*;
+use crate::advice::stake_text;
 
 fn profile() -> Profile {
     profile_of(1, 0)
@@ -293,6 +294,21 @@ fn shares_of_the_smallest_operators_are_parts_of_the_whole() {
     let all = operators.iter().map(|one| one.called.time.0);
     assert!(all.clone().all(|time| time <= total.0), "{text}");
     assert!(operators.iter().all(|one| one.called.time > Nanos::ZERO));
+}
+
+#[test]
+fn work_that_would_shrink_by_an_unknown_part_tells_its_time() {
+    let screen = screen_of(profile_of(400, 0), ScreenFacts::default());
+    let advice = &screen.advice;
+    let mut finding = advice.findings[0].clone();
+    finding.recorded = Nanos(advice.overhead.unrecorded.0 / 2 * advice.steps as u64);
+    assert_eq!(stake_text(&finding, advice), None, "it has a price");
+    finding.rule = RULES
+        .iter()
+        .find(|rule| rule.id == "underfilled-device")
+        .expect("it exists");
+    let expected = "this work takes 1.90 ms of an average step (50 %); how much less is not known";
+    assert_eq!(stake_text(&finding, advice).as_deref(), Some(expected));
 }
 
 #[test]
