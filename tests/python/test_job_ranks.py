@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,13 @@ def started(folder: Path, rank: int, world_size: int) -> subprocess.Popen[str]:
 
 
 def test_ranks_are_labelled_and_the_first_tells_about_all(tmp_path: Path) -> None:
-    processes = [started(tmp_path, rank, 2) for rank in (0, 1)]
+    first = started(tmp_path, 0, 2)
+    # The first rank removes what earlier runs left. This program is so short that the other rank
+    # might have ended by then.
+    while not (tmp_path / "out/rank0").exists():
+        assert first.poll() is None
+        time.sleep(0.01)
+    processes = [first, started(tmp_path, 1, 2)]
     texts = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0]
     for rank, text in enumerate(texts):
