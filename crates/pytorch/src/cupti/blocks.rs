@@ -191,7 +191,7 @@ impl Blocks {
             return false;
         };
         state.given.swap_remove(place);
-        let room = state.open.as_ref().map(|open| open.budget - open.kept);
+        let is_wanted = bytes > 0 && state.open.is_some();
         drop(state);
         // SAFETY: `give` made it of a block, and it was handed back.
         let Some(block) = (unsafe { Block::from_raw(buffer) }) else {
@@ -199,10 +199,10 @@ impl Blocks {
         };
         let bytes = bytes.min(BLOCK_BYTES);
         let is_sparse = bytes <= SPARSE_BYTES;
-        let Some(room) = room.filter(|_| bytes > 0) else {
+        if !is_wanted {
             self.spare(block);
             return true;
-        };
+        }
         // SAFETY: the caller guarantees initialized bytes.
         let filled = unsafe {
             if is_sparse {
@@ -213,13 +213,13 @@ impl Blocks {
                 Filled::whole(block, bytes)
             }
         };
-        let cost = filled.cost();
-        self.keep(interface, filled, cost, room);
+        self.keep(interface, filled);
         true
     }
 
-    /// Keeps a buffer if there is `room` for its `cost`, or if earlier ones may make room for it.
-    fn keep(&self, interface: &Interface, filled: Filled, cost: usize, room: usize) {
+    /// Keeps a buffer if it fits into the budget, or if earlier ones may make room for it.
+    fn keep(&self, interface: &Interface, filled: Filled) {
+        let cost = filled.cost();
         let mut evicted = Vec::new();
         let mut refused = None;
         let mut state = self.lock();
@@ -233,8 +233,8 @@ impl Blocks {
                 open.kept = open.kept.saturating_sub(oldest.cost());
                 evicted.push(oldest);
             }
-            if keeps_last || cost <= room {
-                open.kept = open.budget.min(open.kept + cost);
+            if open.kept + cost <= open.budget {
+                open.kept += cost;
                 kept.push(filled);
             } else {
                 refused = Some(filled);
@@ -245,6 +245,9 @@ impl Blocks {
             let count = refused.count(interface);
             self.lose(|lost| lost.over_budget += count);
             self.recycle(vec![refused]);
+        }
+        if evicted.is_empty() {
+            return;
         }
         let counts = evicted.iter().map(|filled| Evicted {
             until: filled.handed_back,

@@ -69,6 +69,19 @@ fn screen_of(profile: Profile, facts: ScreenFacts) -> Screen {
     Screen::build(&analysis, &work, &report, facts)
 }
 
+/// A function that was compiled eight times.
+fn compiled() -> ScreenFacts {
+    ScreenFacts {
+        compiled: vec![Compiled {
+            function: "forward".into(),
+            times: 8,
+            time: Nanos(20_000_000),
+            ..Compiled::default()
+        }],
+        ..ScreenFacts::default()
+    }
+}
+
 fn end() -> ScreenEnd {
     ScreenEnd {
         wrote: vec!["wrote mindprof-train (1.0 MB): trace.json.gz".into()],
@@ -184,15 +197,7 @@ fn first_sentence_of_page(profile: Profile, facts: &ScreenFacts, report: &RunRep
 
 #[test]
 fn the_page_of_a_run_begins_with_the_same_sentence() {
-    let compiled = ScreenFacts {
-        compiled: vec![Compiled {
-            function: "forward".into(),
-            times: 8,
-            time: Nanos(20_000_000),
-            ..Compiled::default()
-        }],
-        ..ScreenFacts::default()
-    };
+    let compiled = compiled();
     for (facts, begin) in [
         (
             ScreenFacts::default(),
@@ -313,15 +318,7 @@ fn work_that_would_shrink_by_an_unknown_part_tells_its_time() {
 
 #[test]
 fn findings_about_what_the_facts_tell_say_what_they_save() {
-    let facts = ScreenFacts {
-        compiled: vec![Compiled {
-            function: "forward".into(),
-            times: 8,
-            time: Nanos(20_000_000),
-            ..Compiled::default()
-        }],
-        ..ScreenFacts::default()
-    };
+    let facts = compiled();
     let mut screen = screen_of(profile_of(400, 0), facts);
     let rule = RULES
         .iter()
