@@ -96,5 +96,5 @@ def train(model: nn.Module, batches: DataLoader[tuple[torch.Tensor, torch.Tensor
 
 if __name__ == "__main__":
     torch.manual_seed(0)
-    documents = Documents(count=640, words=4000)
+    documents = Documents(count=640, words=16000)
     print(f"loss {train(Model(), DataLoader(documents, batch_size=32, shuffle=True)):.3f}")
