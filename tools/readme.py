@@ -56,7 +56,7 @@ def shown(printed: str, folder: Path) -> str:
 def write_pictures(flamegraph: Path) -> None:
     """Draws a flame graph in both colour schemes, down to the module of the example."""
     # A frame is 16 pixels high.
-    module = rf'{Path(EXAMPLE).name}\(\d+\): &lt;module&gt;.*?<rect [^>]*?y="(\d+)"'
+    module = rf'&lt;module&gt; \({Path(EXAMPLE).name}:\d+\).*?<rect [^>]*?y="(\d+)"'
     found = re.search(module, flamegraph.read_text(), re.DOTALL)
     assert found, "the module of the example is not in the flame graph"
     size = f"{WIDTH},{int(found[1]) + 17}"
