@@ -7,6 +7,7 @@ whether they are marked or import `mindtorch_v2`.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from importlib.abc import MetaPathFinder
 from typing import Any
@@ -14,6 +15,10 @@ from typing import Any
 import pytest
 
 from tests.trace_schema import check_file
+
+# A shell ignores Ctrl-C in what it runs in the background, and so would the programs of the tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if os.environ.get("CONTRACT_HOST", "mindtorch_v2") != "torch":
     from mindprof import _core
