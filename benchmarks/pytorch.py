@@ -80,6 +80,21 @@ def training() -> Callable[[], None]:
     return run
 
 
+def encoder() -> Callable[[], None]:
+    """Returns a function that trains an encoder of four layers for one step."""
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False)
+    optimizer = torch.optim.AdamW(model.parameters())
+    x = torch.randn(8, 16, 64)
+
+    def run() -> None:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    return run
+
+
 def best(work: Callable[[], None]) -> int:
     """Returns the least CPU time of several runs, in nanoseconds."""
     work()
@@ -94,9 +109,9 @@ def timed(action: Callable[[], Any]) -> int:
 
 
 def extra(work: Callable[[], None], name: str) -> dict[str, float]:
-    """Returns the overhead of each profiler, as the median over rounds."""
+    """Returns the overhead of each profiler and the time without any, as medians over rounds."""
     profilers = PROFILERS | ({"paused": paused} if name in OBSERVED else {})
-    found: dict[str, list[int]] = {profiler: [] for profiler in profilers}
+    found: dict[str, list[int]] = {profiler: [] for profiler in ("none", *profilers)}
     for number in range(ROUNDS + 1):
         gc.collect()
         gc.disable()
@@ -108,6 +123,8 @@ def extra(work: Callable[[], None], name: str) -> dict[str, float]:
             # The first round warms up.
             if number > 0:
                 found[profiler].append(taken - plain)
+        if number > 0:
+            found["none"].append(plain)
         gc.enable()
     return {profiler: statistics.median(times) for profiler, times in found.items()}
 
@@ -119,7 +136,9 @@ def compare_recording(title: str, work: Callable[[], None], count: int) -> None:
         theirs = taken["torch"]
         line = (
             f"{title:12} {name:15} mindprof +{taken['mindprof'] / count:9.0f} ns   "
-            f"torch.profiler +{theirs / count:9.0f} ns   ratio {taken['mindprof'] / theirs:.2f}"
+            f"torch.profiler +{theirs / count:9.0f} ns   ratio {taken['mindprof'] / theirs:.2f}   "
+            f"{taken['none'] / count / 1e3:.0f} us grow by {taken['mindprof'] / taken['none']:.1%}, "
+            f"{theirs / taken['none']:.1%}"
         )
         if "paused" in taken:
             line += f"   any observer {taken['paused'] / theirs:.2f}"
@@ -148,6 +167,7 @@ def main() -> None:
     print(f"torch {torch.__version__}, mindprof {mindprof.__version__}, {ROUNDS} rounds")
     compare_recording("x + x", additions(), ADDITIONS)
     compare_recording("MLP step", training(), STEPS)
+    compare_recording("encoder step", encoder(), 1)
     compare_results()
 
 

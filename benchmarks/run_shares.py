@@ -3,10 +3,13 @@
 `run_cost.py --shares` uses it. A share is the time in which a function of the program is the
 innermost one of the program's file, of all time outside of imports. Each profiler reports its own
 time in its own file: samples of py-spy and pyinstrument, sampled and traced calls of mindprof.
+mindprof charges backward work to the function that ran the forward operator, the others to the one
+that calls `backward()`, so it is moved there for the comparison.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -38,10 +41,25 @@ def of_mindprof(trace: Path, program: Path) -> Counter[str]:
     command = [sys.executable, "-m", "mindprof", "functions", str(trace), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: Counter[str] = Counter()
+    backward = 0.0
     for row in json.loads(done.stdout)["functions"]:
         if Path(row["file"]).name == program.name:
-            found[row["function"]] += row["own"]["cpu_us"]
+            own = row["own"]
+            found[row["function"]] += own["cpu_us"] - own["backward_us"]
+            backward += own["backward_us"]
+    if backward:
+        found[_caller_of_backward(program)] += backward
     return found
+
+
+def _caller_of_backward(program: Path) -> str:
+    """Returns the name of the function of a program that calls `backward()`."""
+    for function in ast.walk(ast.parse(program.read_text())):
+        if isinstance(function, ast.FunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Attribute) and node.attr == "backward":
+                    return function.name
+    return "<module>"
 
 
 def of_py_spy(lines: Iterable[str], program: Path) -> Counter[str]:
