@@ -11,11 +11,12 @@ use serde::Serialize;
 use crate::called::{Called, CalledNames, CalledSums, Way, module_class};
 use crate::charges::Charges;
 use crate::culprit::Culprit;
-use crate::functions::is_comprehension;
+use crate::functions::{CallNames, Definitions, is_comprehension};
 use crate::own_code::OwnCode;
 use crate::questions::micros;
 use crate::sampling::Sampling;
 use crate::source_files::SourceFiles;
+use crate::work::Work;
 
 /// One of the user's functions, at the end of a path of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -82,8 +83,10 @@ impl CodePaths {
         own: &OwnCode,
         sources: &SourceFiles,
     ) -> Self {
-        let mut tree = PathTree::new(analysis, sources);
-        tree.add_nodes(analysis, charges, own);
+        let calls = CallNames::build(analysis, &Work::of(analysis));
+        let definitions = Definitions::build(analysis.profile(), own, &calls);
+        let mut tree = PathTree::new(analysis, sources, &definitions);
+        tree.add_nodes(analysis, charges);
         tree.add_costs(charges);
         tree.into_paths()
     }
@@ -107,7 +110,10 @@ struct PathSum<'a> {
     caller: usize,
     file: &'a str,
     function: &'a str,
-    definition: u32,
+    /// The line of its definition, if that is known. It tells methods of one name apart.
+    definition: Option<u32>,
+    /// The line of its definition, or the first line of it that is known.
+    first: u32,
     is_forward: bool,
     own: Nanos,
     /// The part of the own time that recording took.
@@ -127,8 +133,10 @@ struct PathSum<'a> {
 
 struct PathTree<'a> {
     sources: &'a SourceFiles,
+    definitions: &'a Definitions<'a>,
     sums: Vec<PathSum<'a>>,
-    known: FxHashMap<(usize, &'a str, &'a str), usize>,
+    /// By caller, file, name and line of the definition, if that is known.
+    known: FxHashMap<(usize, &'a str, &'a str, Option<u32>), usize>,
     names: CalledNames<'a>,
     blamed: Vec<Blamed>,
     is_sampled: bool,
@@ -172,25 +180,38 @@ struct Blamed {
 const OUTSIDE: usize = 0;
 
 impl<'a> PathTree<'a> {
-    fn new(analysis: &'a Analysis, sources: &'a SourceFiles) -> Self {
+    fn new(
+        analysis: &'a Analysis,
+        sources: &'a SourceFiles,
+        definitions: &'a Definitions<'a>,
+    ) -> Self {
         let mut tree = Self {
             sources,
+            definitions,
             sums: Vec::new(),
             known: FxHashMap::default(),
             names: CalledNames::new(analysis.profile().strings()),
             blamed: vec![Blamed::default()],
             is_sampled: Sampling::read(analysis.profile().metadata()).is_some(),
         };
-        tree.push(OUTSIDE, "", "", 0);
+        tree.push(OUTSIDE, "", "", None, 0);
         tree
     }
 
-    fn push(&mut self, caller: usize, file: &'a str, function: &'a str, definition: u32) -> usize {
+    fn push(
+        &mut self,
+        caller: usize,
+        file: &'a str,
+        function: &'a str,
+        definition: Option<u32>,
+        first: u32,
+    ) -> usize {
         self.sums.push(PathSum {
             caller,
             file,
             function,
             definition,
+            first,
             is_forward: false,
             own: Nanos::ZERO,
             recording: Nanos::ZERO,
@@ -207,13 +228,12 @@ impl<'a> PathTree<'a> {
         self.sums.len() - 1
     }
 
-    fn add_nodes(&mut self, analysis: &'a Analysis, charges: &Charges, own: &OwnCode) {
+    fn add_nodes(&mut self, analysis: &'a Analysis, charges: &Charges) {
         let strings = analysis.profile().strings();
-        let places: Vec<Option<Place<'a>>> = strings.iter().map(|text| own.place(text)).collect();
         let is_module = |frame: StringId| module_class(strings.text(frame)).is_some();
         for node in charges.nodes.iter().skip(1) {
             let around = self.blamed[node.caller];
-            let Some(place) = places[node.frame.index()] else {
+            let Some(place) = self.definitions.place(node.frame) else {
                 let name = self.names.of(node.frame);
                 self.blamed.push(Blamed {
                     is_own: false,
@@ -240,28 +260,30 @@ impl<'a> PathTree<'a> {
 
     /// Returns the path of a place that is called from another path.
     fn path(&mut self, around: usize, place: Place<'a>) -> usize {
-        let found = self.sources.function(place.file, place.line);
-        let (function, definition) = match found {
-            Some(function) => (function.name.as_str(), function.first),
-            None => (place.function, place.line),
+        let (function, definition) = match self.sources.function(place.file, place.line) {
+            Some(function) => (function.name.as_str(), Some(function.first)),
+            None => self.definitions.function(&place),
         };
+        let first = definition.unwrap_or(place.line);
         let caller = &self.sums[around];
         let is_inside = is_comprehension(function) && caller.file == place.file;
         if around != OUTSIDE && is_inside {
             // A comprehension is part of the function that it is in.
             return around;
         }
-        if around != OUTSIDE && (caller.file, caller.function) == (place.file, function) {
+        let is_same =
+            (caller.file, caller.function, caller.definition) == (place.file, function, definition);
+        if around != OUTSIDE && is_same {
             // A function that calls itself is one path.
             return around;
         }
-        let key = (around, place.file, function);
+        let key = (around, place.file, function, definition);
         if let Some(&path) = self.known.get(&key) {
-            let known = &mut self.sums[path].definition;
-            *known = (*known).min(definition);
+            let known = &mut self.sums[path].first;
+            *known = (*known).min(first);
             return path;
         }
-        let path = self.push(around, place.file, function, definition);
+        let path = self.push(around, place.file, function, definition, first);
         self.known.insert(key, path);
         path
     }
@@ -336,8 +358,8 @@ impl<'a> PathTree<'a> {
                 depth,
                 file: sum.file.into(),
                 function: sum.function.into(),
-                line: hottest(&sum.lines).unwrap_or(sum.definition),
-                own_line: hottest(&sum.own_lines).unwrap_or(sum.definition),
+                line: hottest(&sum.lines).unwrap_or(sum.first),
+                own_line: hottest(&sum.own_lines).unwrap_or(sum.first),
                 called_at: hottest(&sum.called_at),
                 is_forward: sum.is_forward,
                 own: sum.own,

@@ -114,3 +114,26 @@ fn sources_tell_methods_of_one_name_apart() {
     ];
     assert_eq!(shown(&paths), expected);
 }
+
+// Recorded calls have the lines of definitions, so that they need no sources.
+#[test]
+fn recorded_calls_tell_methods_of_one_name_apart() {
+    let (mut part, thread) = part();
+    for (start, forward) in [(0, "train.py(7): forward"), (30, "train.py(20): forward")] {
+        let name = part.strings.intern(forward);
+        let call = Event::new(
+            Category::PythonFunction,
+            name,
+            thread,
+            Nanos(start),
+            Nanos(20),
+        );
+        part.add_event(call);
+        operator(&mut part, thread, "aten::mm", start + 5, &[forward]);
+    }
+    let paths = paths(part, &SourceFiles::default());
+    let expected = [(0, "forward", 7, 20, 20), (0, "forward", 20, 20, 20)];
+    let mut shown = shown(&paths);
+    shown.sort_unstable();
+    assert_eq!(shown, expected);
+}
