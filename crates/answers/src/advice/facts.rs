@@ -16,10 +16,12 @@ use super::rules::Pass;
 use crate::beside::beside;
 use crate::completeness::Completeness;
 use crate::device::{is_in_number, value_of};
+use crate::functions::{CallNames, Definitions};
 use crate::own_code::OwnCode;
 use crate::replay::{Replay, WhatIf};
 use crate::step_split::StepClass;
 use crate::top_operators::CodePlace;
+use crate::work::Work;
 use by_name::ByName;
 
 /// The surroundings of an event.
@@ -35,6 +37,11 @@ pub(crate) struct Around {
     /// Whether an operator is around it.
     pub(crate) is_in_operator: bool,
 }
+
+/// The least number of steps that tell whether something happens in each of them, and the part of a
+/// time that is nearly all of it.
+const SEVERAL_STEPS: usize = 4;
+const ONE_STEP: f64 = 0.8;
 
 /// The facts about a profile that rules look at. Lists of events hold those in steps, in time order.
 pub(crate) struct Facts<'a> {
@@ -102,7 +109,7 @@ impl<'a> Facts<'a> {
             ranges: Vec::new(),
             around,
             by_name: ByName::default(),
-            functions: functions(profile, own),
+            functions: functions(analysis, own),
             passes: OnceLock::new(),
         };
         for (index, event) in profile.events().iter().enumerate() {
@@ -275,6 +282,18 @@ impl<'a> Facts<'a> {
         !events.is_empty() && self.steps_with(events) * 2 >= self.replay.steps().len()
     }
 
+    /// Returns whether nearly all time of these events is in one of several steps. What happens once,
+    /// such as an operator that another program interrupts, is no cause that every step has.
+    pub(crate) fn is_in_one_step(&self, events: &[EventId]) -> bool {
+        let mut by_step: FxHashMap<u32, u64> = FxHashMap::default();
+        for &id in events {
+            *by_step.entry(self.around(id).step).or_default() += self.duration(id).0;
+        }
+        let all: u64 = by_step.values().sum();
+        let most = by_step.into_values().max().unwrap_or_default();
+        self.replay.steps().len() >= SEVERAL_STEPS && most as f64 > ONE_STEP * all as f64
+    }
+
     /// Returns whether the shapes and types of inputs were recorded.
     pub(crate) fn has_shapes(&self) -> bool {
         !self.profile.inputs().is_empty()
@@ -423,14 +442,12 @@ impl<'a> Facts<'a> {
             }
         }
         // Lines of one function count together.
-        let mut by_function: FxHashMap<(&str, &str), (u64, u64, StringId)> = FxHashMap::default();
+        let mut by_function: FxHashMap<StringId, (u64, u64, StringId)> = FxHashMap::default();
         for (&frame, &time) in &sums {
-            let Some(place) = self.own.place(self.profile.strings().text(frame)) else {
+            let Some(function) = self.function_of(frame) else {
                 continue;
             };
-            let entry = by_function
-                .entry((place.file, place.function))
-                .or_insert((0, 0, frame));
+            let entry = by_function.entry(function).or_insert((0, 0, frame));
             entry.0 += time;
             if (time, frame) > (entry.1, entry.2) || entry.1 == 0 {
                 (entry.1, entry.2) = (time, frame);
@@ -449,13 +466,16 @@ impl<'a> Facts<'a> {
 }
 
 /// Returns, by name, the first name of the same function of the user's.
-fn functions(profile: &Profile, own: &OwnCode) -> Vec<Option<StringId>> {
-    let mut first: FxHashMap<(&str, &str), StringId> = FxHashMap::default();
-    let names = profile.strings().iter().enumerate();
-    let function = names.map(|(index, name)| {
-        let place = own.place(name)?;
-        let name = StringId::from_index(index);
-        Some(*first.entry((place.file, place.function)).or_insert(name))
+fn functions(analysis: &Analysis, own: &OwnCode) -> Vec<Option<StringId>> {
+    let profile = analysis.profile();
+    let calls = CallNames::build(analysis, &Work::of(analysis));
+    let definitions = Definitions::build(profile, own, &calls);
+    let mut first: FxHashMap<(&str, &str, Option<u32>), StringId> = FxHashMap::default();
+    let names = (0..profile.strings().len()).map(StringId::from_index);
+    let function = names.map(|name| {
+        let place = definitions.place(name)?;
+        let (function, line) = definitions.function(&place);
+        Some(*first.entry((place.file, function, line)).or_insert(name))
     });
     function.collect()
 }

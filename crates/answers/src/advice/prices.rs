@@ -16,6 +16,9 @@ const LEAST_SHARE: f64 = 0.005;
 /// work as they are.
 const SAME_WORK: f64 = 0.35;
 
+/// Hints rank beside findings that save this share.
+const HINT_RANK: f64 = 0.01;
+
 /// The number of steps from which on a finding is sure.
 const SURE_STEPS: usize = 20;
 
@@ -43,7 +46,7 @@ pub(super) fn price(
     let mut specific: Vec<Priced> = Vec::new();
     let mut general: Vec<Priced> = Vec::new();
     let mut findings: Vec<(f64, Finding)> = Vec::new();
-    let times = each(&found, |(rule, evidence)| match rule.price {
+    let times = each(&found, |(rule, evidence)| match price_of(rule, evidence) {
         Price::Unpriced { .. } => facts.base,
         Price::Replay { .. } => facts.mended(&[evidence]),
     });
@@ -60,7 +63,7 @@ pub(super) fn price(
         if !priced.evidence.mending.concerns(|id| facts.is_kernel(id)) {
             priced.share = priced.share.min(most);
         }
-        match rule.price {
+        match price_of(rule, &priced.evidence) {
             Price::Unpriced { rank } => findings.push((rank, finding(facts, &priced))),
             Price::Replay {
                 least, is_general, ..
@@ -119,6 +122,15 @@ pub(super) fn price(
     )
 }
 
+/// Returns how a finding is priced.
+const fn price_of(rule: &Rule, evidence: &Evidence) -> Price {
+    if evidence.is_hint {
+        Price::Unpriced { rank: HINT_RANK }
+    } else {
+        rule.price
+    }
+}
+
 /// Returns the accepted cause that explains most of another one.
 fn same_work<'a>(
     facts: &Facts<'_>,
@@ -148,7 +160,7 @@ fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
         merged,
         mended: _,
     } = priced;
-    let (range, is_general) = match rule.price {
+    let (range, is_general) = match price_of(rule, evidence) {
         Price::Replay {
             range, is_general, ..
         } => (evidence.range.unwrap_or(range), is_general),

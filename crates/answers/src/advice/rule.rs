@@ -108,6 +108,8 @@ pub(crate) struct Evidence {
     pub(crate) confidence: Option<Confidence>,
     /// The least and the largest saving as factors of the likely one, if they differ from the rule's.
     pub(crate) range: Option<(f64, f64)>,
+    /// Whether the finding is only a hint: what it saves depends on what the program is for.
+    pub(crate) is_hint: bool,
 }
 
 /// The code to blame for a finding.

@@ -1,5 +1,7 @@
 //! The profile itself is not good enough for conclusions.
 
+use mindprof_model::{Category, Nanos};
+
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
 
@@ -18,6 +20,9 @@ const ENOUGH_STEPS: u64 = 2;
 /// The largest parts that may be lost, or be the profiler's own.
 const LOST: f64 = 0.01;
 const RECORDING: f64 = 0.5;
+
+/// The largest part of the time about which a profile without Python calls may say nothing.
+const UNKNOWN: f64 = 0.5;
 
 fn check(facts: &Facts<'_>) -> Outcome {
     let Some((name, remedy)) = flaw(facts) else {
@@ -52,8 +57,31 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
         let remedy = "record without with_stack, record_shapes and profile_memory";
         return Some(("recording took most of the time", Some(remedy)));
     }
+    if facts.calls.is_empty() && facts.profile.stacks().is_empty() && is_mostly_unknown(facts) {
+        let remedy = "record with_stack=True, which shows the Python code that runs or waits between the operators";
+        return Some(("most of the time has nothing recorded in it", Some(remedy)));
+    }
     let steps = facts.completeness.steps;
     (steps < ENOUGH_STEPS).then_some(("fewer than two steps", None))
+}
+
+/// Returns whether most of the time of the steps is in no operator, no call of a device's runtime, no
+/// device work and no range that says what happens.
+fn is_mostly_unknown(facts: &Facts<'_>) -> bool {
+    let mut known = Nanos::ZERO;
+    let mut end = Nanos::ZERO;
+    for &id in &facts.events {
+        let event = facts.profile.event(id);
+        let around = facts.around(id);
+        let is_range = event.category == Category::Annotation;
+        if is_range && !around.is_loading && !around.is_optimizer {
+            continue;
+        }
+        known = known + event.end().saturating_sub(event.start.max(end));
+        end = end.max(event.end());
+    }
+    let all = facts.replay.recorded().total();
+    (known.0 as f64) < (1.0 - UNKNOWN) * all.0 as f64
 }
 
 #[cfg(test)]
@@ -104,6 +132,24 @@ mod tests {
     fn two_steps_are_clean() {
         let profile = training(2, |time, _| time.op("aten::mm", 500));
         assert_eq!(outcome(profile, "bad-capture"), "clean");
+    }
+
+    // Only Python code runs there, or it waits for something.
+    #[test]
+    fn unknown_time_is_a_flaw_without_python_calls() {
+        let idle = |with_call: bool| {
+            training(4, |time, _| {
+                time.op("aten::mm", 500);
+                if with_call {
+                    time.python("train.py(4): wait", 2_000);
+                } else {
+                    time.idle(2_000);
+                }
+            })
+        };
+        let name = "most of the time has nothing recorded in it";
+        assert_eq!(flaw(idle(false)).as_deref(), Some(name));
+        assert_eq!(flaw(idle(true)), None);
     }
 
     // Recording takes a little of every step.

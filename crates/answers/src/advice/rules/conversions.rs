@@ -2,6 +2,7 @@
 
 use mindprof_model::{EventId, Nanos};
 
+use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -42,10 +43,12 @@ fn check(facts: &Facts<'_>) -> Outcome {
             mending.scale(id, MIXED);
         }
     }
+    let once = facts.is_in_one_step(&outer);
     Outcome::Found(Evidence {
         events: outer,
         mending,
         blame: blamed.map(Blame::Frame),
+        confidence: once.then_some(Confidence::Low),
         ..Evidence::default()
     })
 }

@@ -6,7 +6,8 @@
 use mindprof_analyze::Analysis;
 use mindprof_model::{
     Category, DType, DeviceKind, Event, InputsEncoder, InputsId, Links, LossCause, MemoryRecord,
-    Nanos, Part, PassthroughKind, Profile, ScopeKind, StackId, StringTable, Thread, ThreadId,
+    Nanos, Part, PassthroughKind, Profile, Sampling, ScopeKind, StackId, StringTable, Thread,
+    ThreadId,
 };
 
 use crate::advice::{Advice, Finding};
@@ -295,6 +296,17 @@ impl Drawing {
     /// Notes a fact about the profile.
     pub(crate) fn note(&mut self, key: &str, value: &str) {
         self.part.metadata.set(key, value);
+    }
+
+    /// Lets Python calls be slices between samples, named with the line that ran.
+    pub(crate) fn sampled(&mut self) {
+        let sampling = Sampling {
+            interval_us: 10_000,
+            samples: 100,
+            main_samples: 100,
+            dropped: 0,
+        };
+        sampling.write(&mut self.part.metadata);
     }
 
     /// Counts lost events.

@@ -3,6 +3,7 @@
 use mindprof_model::{Category, EventId, StringId, module_number};
 use rustc_hash::FxHashMap;
 
+use crate::advice::Confidence;
 use crate::advice::facts::{Facts, MODULE};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -77,11 +78,13 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let name = calls
         .first()
         .map(|&id| facts.name(id)[MODULE.len()..].to_owned());
+    let once = facts.is_in_one_step(&calls);
     Outcome::Found(Evidence {
         events: calls,
         mending,
         blame: blamed.map(Blame::Frame),
         name,
+        confidence: once.then_some(Confidence::Low),
         ..Evidence::default()
     })
 }

@@ -319,6 +319,7 @@ mod tests {
     #[test]
     fn samples_that_another_line_takes_are_found() {
         let profile = training(4, |time, _| {
+            time.sampled();
             time.call("train.py(7): one_by_one", |time| {
                 time.takes(DType::F32, &[&[64, 64]]);
                 time.op("aten::unbind", 1);

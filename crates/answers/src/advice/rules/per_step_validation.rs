@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
 const MEASURING: [&str; 5] = ["valid", "eval", "test", "metric", "accura"];
 
 /// The change to try if nothing says that the model is measured. Programs also run a model without
-/// gradients to choose an action or to make targets.
+/// gradients to choose an action or to make targets, which no change saves.
 const IF_MEASURING: &str = "if it only measures the model, once per epoch, or from the outputs of the training pass: out.detach()";
 
 fn check(facts: &Facts<'_>) -> Outcome {
@@ -31,6 +31,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     {
         evidence.remedy = Some(IF_MEASURING);
         evidence.confidence = Some(Confidence::Low);
+        evidence.is_hint = true;
     }
     outcome
 }
@@ -77,13 +78,14 @@ mod tests {
 
     // A policy that chooses the next action.
     #[test]
-    fn a_pass_that_may_have_another_purpose_is_unsure() {
+    fn a_pass_that_may_have_another_purpose_is_a_hint() {
         let profile = training(6, |time, step| {
             time.call("train.py(9): act", |time| forward(time, "Net_0", None, 500));
             train(time, step);
         });
         let finding = found(profile, "per-step-validation");
         assert_eq!(finding.confidence, Confidence::Low);
+        assert!(finding.share < 0.001, "{}", finding.share);
         assert!(finding.remedy.starts_with("if it only measures"));
         let finding = found(validating(1, 500), "per-step-validation");
         assert_eq!(finding.confidence, Confidence::Medium);

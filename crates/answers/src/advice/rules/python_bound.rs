@@ -3,6 +3,7 @@
 use mindprof_model::{Category, EventId, Nanos, Place, StringId};
 use rustc_hash::FxHashMap;
 
+use crate::advice::Confidence;
 use crate::advice::facts::{Facts, MODULE, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -79,10 +80,12 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let events: Vec<EventId> = pure.into_iter().filter(is_of_frame).collect();
     let mut mending = Mending::default();
     mending.remove(events.iter().copied());
+    let once = facts.is_in_one_step(&events);
     Outcome::Found(Evidence {
         events,
         mending,
         blame: Some(Blame::Frame(frame)),
+        confidence: once.then_some(Confidence::Low),
         ..Evidence::default()
     })
 }
