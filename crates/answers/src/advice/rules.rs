@@ -36,11 +36,14 @@ mod launch_bound;
 mod layer_outlier;
 mod layout_transforms;
 mod loop_over_batch;
+mod loops;
 mod memory_pressure;
 mod metric_loop;
 mod misaligned_matmul;
+mod module_hooks;
 mod npu;
 mod opaque_graph;
+mod operator_loop;
 mod optimizer_loop;
 mod output_bound;
 mod passes;
@@ -108,7 +111,9 @@ pub const RULES: &[&Rule] = &[
     &memory_pressure::RULE,
     &metric_loop::RULE,
     &misaligned_matmul::RULE,
+    &module_hooks::RULE,
     &opaque_graph::RULE,
+    &operator_loop::RULE,
     &optimizer_loop::RULE,
     &output_bound::RULE,
     &per_step_validation::RULE,

@@ -1,8 +1,9 @@
 //! A loop reads numbers out of tensors one by one.
 
-use mindprof_model::{EventId, StringId};
+use mindprof_model::EventId;
 use rustc_hash::FxHashMap;
 
+use super::loops::{Loop, is_read, loops, whole};
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -11,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     id: "metric-loop",
     cause: "a loop reads numbers out of tensors one by one",
     remedy: "compute with whole tensors, and read them once: (predicted == labels).sum().item(), or .tolist()",
-    price: Price::replay(0.03, (0.8, 2.0)),
+    price: Price::replay(0.03, (0.5, 1.2)),
     needs: &[EventKind::Cpu],
     check,
 };
@@ -24,30 +25,36 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if facts.has_device {
         return Outcome::Clean;
     }
-    let is_read = |name: &str| matches!(name, "aten::item" | "aten::_local_scalar_dense");
-    let mut by_frame: FxHashMap<Option<StringId>, Vec<EventId>> = FxHashMap::default();
-    for id in facts.named(&facts.operators, is_read) {
-        let around = facts.around(id);
-        if !around.is_loading && !around.is_optimizer && !around.is_in_operator {
-            let frame = facts.frames[id.index()];
-            by_frame.entry(frame).or_default().push(id);
-        }
+    let all = loops(facts);
+    let mut by_function: FxHashMap<_, Vec<&Loop>> = FxHashMap::default();
+    for found in all.iter().filter(|found| found.reads(facts)) {
+        by_function.entry(found.function).or_default().push(found);
     }
-    let most = by_frame
+    let operators = |loops: &[&Loop]| -> Vec<EventId> {
+        let operators = loops.iter().flat_map(|found| &found.operators);
+        operators.copied().collect()
+    };
+    let reads = |loops: &[&Loop]| {
+        let operators = operators(loops);
+        operators
+            .iter()
+            .filter(|&&id| is_read(facts.name(id)))
+            .count()
+    };
+    let most = by_function
         .into_iter()
-        .max_by_key(|(frame, reads)| (reads.len(), *frame));
-    let Some((frame, mut reads)) = most.filter(|(_, reads)| facts.per_step(reads.len()) >= MANY)
-    else {
+        .map(|(function, loops)| (reads(&loops), function, loops))
+        .filter(|&(reads, _, _)| facts.per_step(reads) >= MANY)
+        .max_by_key(|&(reads, function, _)| (reads, function));
+    let Some((_, _, loops)) = most else {
         return Outcome::Clean;
     };
-    // Taking the elements apart is part of the loop.
-    let is_part = |name: &str| matches!(name, "aten::select" | "aten::unbind");
-    let parts = facts.named(&facts.operators, is_part).into_iter();
-    reads.extend(parts.filter(|id| facts.frames[id.index()] == frame));
+    let events = operators(&loops);
+    let times = events.iter().map(|&id| (id, facts.duration(id)));
     Outcome::Found(Evidence {
-        mending: facts.without(&reads),
-        events: reads,
-        blame: frame.map(Blame::Frame),
+        mending: whole(facts, &loops),
+        blame: facts.blamed(times).map(Blame::Frame),
+        events,
         ..Evidence::default()
     })
 }

@@ -1,0 +1,206 @@
+//! Loops in the user's own code that call small operators one by one.
+//!
+//! Operators that follow each other on a thread, all called by one function of the user's, are a
+//! run. A run in which a few different operators come again and again is a loop.
+
+use mindprof_model::{Category, EventId, Nanos, StackId, StringId, ThreadId};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::advice::facts::{Facts, MODULE};
+use crate::advice::rule::Mending;
+
+/// The least number of operators in a loop.
+const LEAST: usize = 32;
+
+/// The least number of times that a loop repeats its operators.
+const REPEATED: usize = 4;
+
+/// The mean time of an operator above which it does work that remains however it is called.
+const SMALL: Nanos = Nanos(50_000);
+
+/// The Python code between two operators of a loop takes at most this long. Longer gaps are other
+/// work.
+const GAP: Nanos = Nanos(20_000);
+
+/// Modules of torch call operators on behalf of the user, who cannot change them.
+const MODULES: &str = "torch/nn/modules/";
+
+/// A loop of small operators.
+pub(super) struct Loop {
+    /// The function that the loop is in.
+    pub(super) function: Option<StringId>,
+    /// The operators outside of others, in time order.
+    pub(super) operators: Vec<EventId>,
+    /// The number of different operators, each at its own place.
+    different: usize,
+}
+
+impl Loop {
+    /// Returns whether it reads numbers out of tensors, as part of most of its rounds.
+    pub(super) fn reads(&self, facts: &Facts<'_>) -> bool {
+        self.operators
+            .iter()
+            .filter(|&&id| is_read(facts.name(id)))
+            .count()
+            * 8
+            >= self.operators.len()
+    }
+}
+
+/// Returns whether an operator reads a number out of a tensor.
+pub(super) fn is_read(name: &str) -> bool {
+    matches!(name, "aten::item" | "aten::_local_scalar_dense")
+}
+
+/// Returns whether an operator takes elements out of a tensor, to read them.
+fn is_taken_apart(name: &str) -> bool {
+    matches!(name, "aten::select" | "aten::unbind")
+}
+
+/// Returns the loops in the steps.
+pub(super) fn loops(facts: &Facts<'_>) -> Vec<Loop> {
+    let direct = direct_functions(facts);
+    let is_read = facts.names(is_read);
+    let is_part = facts.names(is_taken_apart);
+    let mut runs: FxHashMap<ThreadId, Run> = FxHashMap::default();
+    let mut found = Vec::new();
+    for id in facts.outer_operators() {
+        let event = facts.profile.event(id);
+        let around = facts.around(id);
+        let stack = facts.analysis.charged_stack(id);
+        let name = event.name.index();
+        let of = if around.is_loading || around.is_optimizer {
+            None
+        } else if stack == StackId::NONE {
+            // Without stacks, only reads tell themselves from other operators.
+            (is_read[name] || is_part[name]).then_some(None)
+        } else {
+            direct[stack.index()].map(Some)
+        };
+        let key = of.map(|function| (function, around.step));
+        let run = runs.entry(event.thread).or_default();
+        if run.key != key {
+            found.extend(run.take(facts));
+            run.key = key;
+        }
+        if key.is_some() {
+            run.operators.push(id);
+        }
+    }
+    let mut left: Vec<(ThreadId, Run)> = runs.into_iter().collect();
+    left.sort_unstable_by_key(|&(thread, _)| thread);
+    found.extend(left.into_iter().filter_map(|(_, mut run)| run.take(facts)));
+    found
+}
+
+/// Operators that follow each other on a thread.
+#[derive(Default)]
+struct Run {
+    /// The function that calls them, and the step.
+    key: Option<(Option<StringId>, u32)>,
+    operators: Vec<EventId>,
+}
+
+impl Run {
+    /// Ends the run. Returns it if it is a loop.
+    fn take(&mut self, facts: &Facts<'_>) -> Option<Loop> {
+        let operators = std::mem::take(&mut self.operators);
+        let (function, _) = self.key?;
+        if operators.len() < LEAST {
+            return None;
+        }
+        let kind = |&id: &EventId| (facts.frames[id.index()], facts.profile.event(id).name);
+        let different = operators.iter().map(kind).collect::<FxHashSet<_>>().len();
+        let time: u64 = operators.iter().map(|&id| facts.duration(id).0).sum();
+        let is_small = time <= SMALL.0 * operators.len() as u64;
+        let is_loop = is_small && operators.len() >= REPEATED * different;
+        is_loop.then_some(Loop {
+            function,
+            operators,
+            different,
+        })
+    }
+}
+
+/// Returns, by stack, the function of the user's that calls operators itself, and not through a
+/// module of torch.
+fn direct_functions(facts: &Facts<'_>) -> Vec<Option<StringId>> {
+    let strings = facts.profile.strings();
+    let is_module = facts.names(|name| name.starts_with(MODULE) || name.contains(MODULES));
+    let is_own: Vec<bool> = strings
+        .iter()
+        .map(|name| facts.own.place(name).is_some())
+        .collect();
+    let mut functions: Vec<Option<StringId>> = vec![None];
+    for (caller, frame) in facts.profile.stacks().nodes() {
+        functions.push(if is_own[frame.index()] {
+            facts.function_of(frame)
+        } else if is_module[frame.index()] {
+            None
+        } else {
+            functions[caller.index()]
+        });
+    }
+    functions
+}
+
+/// Returns the effect of calling each different operator of some loops once, with whole tensors.
+pub(super) fn whole(facts: &Facts<'_>, loops: &[&Loop]) -> Mending {
+    let mut mending = Mending::default();
+    // By call around a loop, the time that its own code spends between the operators, and what is left
+    // of it.
+    let mut between: FxHashMap<EventId, (u64, f64)> = FxHashMap::default();
+    for found in loops {
+        let factor = found.different as f64 / found.operators.len() as f64;
+        let begin = facts.profile.event(found.operators[0]).start;
+        let mut wrappers = FxHashSet::default();
+        let mut last: Option<(Option<EventId>, Nanos)> = None;
+        for &id in &found.operators {
+            let (outer, around) = innermost_around(facts, id, begin, &mut wrappers);
+            let outer = facts.profile.event(outer);
+            if let (Some((before, end)), Some(call)) = (last, around)
+                && before == around
+            {
+                let gap = outer.start.saturating_sub(end).min(GAP);
+                let (gaps, left) = between.entry(call).or_default();
+                *gaps += gap.0;
+                *left += gap.0 as f64 * factor;
+            }
+            last = Some((around, outer.end()));
+        }
+        for id in facts.all_inside(&found.operators) {
+            mending.scale(id, factor as f32);
+            mending.unblock(id);
+        }
+        let is_short = |id: &&EventId| facts.analysis.tree().self_time(**id) <= SMALL;
+        for &id in wrappers.iter().filter(is_short) {
+            mending.scale(id, factor as f32);
+        }
+    }
+    for (call, (gaps, left)) in between {
+        let own = facts.analysis.tree().self_time(call).0.max(1) as f64;
+        let saved = (gaps as f64 - left).min(own);
+        mending.scale(call, (1.0 - saved / own) as f32);
+    }
+    mending
+}
+
+/// Follows the calls around an operator outwards, as far as they began within the loop, and notes
+/// them. Returns the outermost of them, and the call or range that the whole loop is in.
+fn innermost_around(
+    facts: &Facts<'_>,
+    id: EventId,
+    begin: Nanos,
+    wrappers: &mut FxHashSet<EventId>,
+) -> (EventId, Option<EventId>) {
+    let mut outer = id;
+    while let Some(around) = facts.parent(outer) {
+        let event = facts.profile.event(around);
+        if event.category != Category::PythonFunction || event.start < begin {
+            return (outer, Some(around));
+        }
+        wrappers.insert(around);
+        outer = around;
+    }
+    (outer, None)
+}
