@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advice::{Advice, Finding};
 use crate::charges::AllCharges;
-use crate::code_paths::CodePaths;
+use crate::code_paths::{CodePath, CodePaths};
 use crate::culprit::Culprit;
 use crate::own_code::OwnCode;
 use crate::questions::micros;
@@ -202,7 +202,8 @@ impl Headline {
     ) -> Self {
         let Known { own, sources, run } = known;
         let paths = CodePaths::build(analysis, &charges.main, own, sources);
-        let is_waiting = run.has_workers && is_much(run.data_wait, paths.total);
+        let is_waiting =
+            run.has_workers && (is_much(run.data_wait, paths.total) || waits_for_data(&paths));
         let operators = unrecorded(analysis, top.operators, paths.total);
         Self {
             step_operators: step_operators(analysis, charges, &paths, steps),
@@ -236,7 +237,7 @@ impl Headline {
             return Subject::WideFloats(wide);
         }
         if let Some(culprit) = self.paths.culprit() {
-            return Subject::Function(culprit);
+            return Subject::Function(self.caller_to_blame(&culprit, advice).unwrap_or(culprit));
         }
         // A finding without a price, such as growing memory, may be worth more than any time.
         let unpriced = advice.findings.iter().find(|one| one.share == 0.0);
@@ -246,6 +247,28 @@ impl Headline {
         self.operators
             .first()
             .map_or(Subject::Nothing, Subject::Operator)
+    }
+}
+
+impl Headline {
+    /// Returns the caller of the culprit if it is the one to change, because it calls a model for each
+    /// sample.
+    fn caller_to_blame(&self, culprit: &Culprit, advice: &Advice) -> Option<Culprit> {
+        let first = advice.findings.first()?;
+        if first.rule.id != "loop-over-batch" || first.share < MUCH {
+            return None;
+        }
+        let mut callers = std::iter::successors(self.paths.caller(culprit.path), |&path| {
+            self.paths.caller(path)
+        });
+        let path = callers.find(|&path| is_at(first, &self.paths.paths[path]))?;
+        Some(Culprit {
+            path,
+            paths: vec![path],
+            time: self.paths.paths[path].total,
+            through: Some(culprit.path),
+            larger: None,
+        })
     }
 }
 
@@ -262,17 +285,31 @@ pub fn first_findings<'a>(headline: &Headline, advice: &'a Advice) -> Vec<&'a Fi
         | Subject::Nothing => None,
     };
     let first = advice.findings.first();
-    let is_there = |finding: &&Finding| {
-        let (Some(place), Some(path)) = (&finding.place, there) else {
-            return false;
-        };
-        // Sources tell the class of a method.
-        let name = path.function.rsplit('.').next();
-        place.file == path.file && name == place.function.rsplit('.').next()
-    };
+    let is_there = |finding: &&Finding| there.is_some_and(|path| is_at(finding, path));
     let other = worth_mending(advice).find(is_there);
     let other = other.filter(|_| first.is_some_and(|first| !is_there(&first)));
     first.into_iter().chain(other).collect()
+}
+
+/// Returns whether a finding blames the function of a path.
+fn is_at(finding: &Finding, path: &CodePath) -> bool {
+    // Sources tell the class of a method.
+    let name = |function: &str| function.rsplit('.').next().map(str::to_owned);
+    let place = finding.place.as_ref();
+    place.is_some_and(|place| {
+        place.file == path.file && name(&place.function) == name(&path.function)
+    })
+}
+
+/// Returns whether the function to change first does little but wait for a data loader.
+fn waits_for_data(paths: &CodePaths) -> bool {
+    let Some(culprit) = paths.culprit() else {
+        return false;
+    };
+    let mostly = paths.paths[culprit.path].mostly.as_ref();
+    mostly.is_some_and(|called| {
+        called.name.starts_with("DataLoader.") && is_much(called.time, paths.total)
+    })
 }
 
 /// The facts about the origin of a profile.
@@ -408,29 +445,31 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_finding_about_the_function_that_the_sentence_names_goes_with_it() {
-        let path = crate::CodePath {
-            depth: 0,
+    fn path(depth: usize, function: &str, own: u64, total: u64) -> CodePath {
+        CodePath {
+            depth,
             file: "train.py".into(),
-            function: "Words.count".into(),
+            function: function.into(),
             line: 1,
             own_line: 1,
             called_at: None,
             is_forward: false,
-            own: Nanos(9),
-            total: Nanos(9),
+            own: Nanos(own),
+            total: Nanos(total),
             mostly: None,
             operators: Nanos::ZERO,
             model: Nanos::ZERO,
             backward: Nanos::ZERO,
             operator_calls: 0,
-        };
-        let headline = Headline {
+        }
+    }
+
+    fn headline(paths: Vec<CodePath>) -> Headline {
+        Headline {
             run: RunFacts::default(),
             paths: CodePaths {
                 total: Nanos(10),
-                paths: vec![path],
+                paths,
                 ..CodePaths::default()
             },
             step_operators: None,
@@ -438,7 +477,50 @@ mod tests {
             operators: Vec::new(),
             wide: None,
             has_device: false,
+        }
+    }
+
+    // The model's `forward` takes the time, but the loop around it is to change.
+    #[test]
+    fn a_loop_over_samples_is_named_instead_of_the_model() {
+        let headline = headline(vec![path(0, "one_by_one", 1, 9), path(1, "forward", 8, 8)]);
+        let named = |id: &str| {
+            let rule = crate::advice::RULES.iter().find(|rule| rule.id == id);
+            let advice = Advice {
+                findings: vec![Finding {
+                    rule: rule.unwrap(),
+                    ..finding(0.5, "one_by_one")
+                }],
+                ..Advice::default()
+            };
+            match headline.subject(&advice) {
+                Subject::Function(culprit) => (culprit.path, culprit.time, culprit.through),
+                other => panic!("{other:?}"),
+            }
         };
+        assert_eq!(named("loop-over-batch"), (0, Nanos(9), Some(1)));
+        assert_eq!(named("launch-bound"), (1, Nanos(8), None));
+    }
+
+    // Workers are asked for the cause if the loop does nothing but wait for them.
+    #[test]
+    fn a_function_that_mostly_waits_for_data_is_no_culprit() {
+        let waiting = |name: &str, time: u64| {
+            let mut path = path(0, "main", 9, 9);
+            path.mostly = Some(crate::Called {
+                name: name.into(),
+                time: Nanos(time),
+            });
+            waits_for_data(&headline(vec![path]).paths)
+        };
+        assert!(waiting("DataLoader.__next__", 4));
+        assert!(!waiting("DataLoader.__next__", 2));
+        assert!(!waiting("aten::mm", 4));
+    }
+
+    #[test]
+    fn a_finding_about_the_function_that_the_sentence_names_goes_with_it() {
+        let headline = headline(vec![path(0, "Words.count", 9, 9)]);
         let first = |findings: &[(f64, &str)]| {
             let findings = findings.iter().map(|&(share, name)| finding(share, name));
             let advice = Advice {

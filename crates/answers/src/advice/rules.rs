@@ -41,6 +41,7 @@ mod memory_pressure;
 mod metric_loop;
 mod misaligned_matmul;
 mod module_hooks;
+mod module_loops;
 mod npu;
 mod opaque_graph;
 mod operator_loop;
@@ -51,6 +52,7 @@ mod per_step_validation;
 mod products;
 mod python_bound;
 mod recompilation;
+mod recurrent_cells;
 mod repeated_work;
 mod shuffle_bound;
 mod slow_fetch;
@@ -119,6 +121,7 @@ pub const RULES: &[&Rule] = &[
     &per_step_validation::RULE,
     &python_bound::RULE,
     &recompilation::RULE,
+    &recurrent_cells::RULE,
     &repeated_work::RULE,
     &shuffle_bound::RULE,
     &slow_fetch::RULE,

@@ -3,8 +3,9 @@
 use mindprof_model::{Category, EventId, Nanos, StringId};
 use rustc_hash::FxHashMap;
 
+use super::module_loops::{MANY, ModuleLoop};
 use super::products::Product;
-use crate::advice::facts::{Facts, MODULE};
+use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
 
@@ -17,9 +18,6 @@ pub(super) const RULE: Rule = Rule {
     needs: &[EventKind::Cpu, EventKind::PythonCall],
     check,
 };
-
-/// A module that is called at least this often from one function in each step is in a loop.
-const MANY: f64 = 12.0;
 
 /// Parts of the names of modules that run over time.
 const RECURRENT: [&str; 4] = ["Cell", "RNN", "LSTM", "GRU"];
@@ -41,25 +39,10 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if facts.calls.is_empty() {
         return Outcome::Unknown("calls of modules were not recorded: with_stack=True");
     }
-    // The calls of each module from each function of the user's.
-    let mut loops: FxHashMap<(StringId, StringId), Vec<EventId>> = FxHashMap::default();
-    for id in facts.named(&facts.calls, |name| name.starts_with(MODULE)) {
-        let is_outer = facts.parent(id).is_none_or(|caller| {
-            facts.is_own_call(caller) || !facts.name(caller).starts_with(MODULE)
-        });
-        if let Some(frame) = facts.frames[id.index()].filter(|_| is_outer) {
-            let name = facts.profile.event(id).name;
-            loops.entry((frame, name)).or_default().push(id);
-        }
-    }
-    let total = |calls: &[EventId]| calls.iter().map(|&id| facts.duration(id).0).sum::<u64>();
-    let many = loops
-        .into_iter()
-        .filter(|(_, calls)| facts.per_step(calls.len()) >= MANY)
-        .max_by_key(|(key, calls)| (total(calls), *key));
-    let Some(((frame, _), calls)) = many else {
+    let Some(found) = ModuleLoop::find(facts, |_| true) else {
         return Outcome::Clean;
     };
+    let calls = &found.calls;
     // Cells of recurrent networks need the result of the call before.
     let module = facts.name(calls[0]);
     if RECURRENT.iter().any(|kind| module.contains(kind)) {
@@ -79,19 +62,13 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if !facts.has_shapes() {
         return Outcome::Unknown("shapes were not recorded: record_shapes=True");
     }
-    let is_inside = facts.inside(&calls);
+    let is_inside = facts.inside(calls);
     // Samples may be taken in another line than the model is called in.
-    let function = facts.function_of(frame);
-    if !takes_samples(facts, function, &calls, &is_inside) {
+    let function = facts.function_of(found.frame);
+    if !takes_samples(facts, function, calls, &is_inside) {
         return Outcome::Clean;
     }
-    // Backward work has the frame of its forward operator.
-    let belongs = |id: &EventId| {
-        let is_of_function = facts.function(*id) == function
-            && facts.profile.event(*id).category != Category::PythonFunction;
-        is_inside[id.index()] || is_of_function
-    };
-    let of_loop: Vec<EventId> = facts.events.iter().copied().filter(belongs).collect();
+    let of_loop = found.events(facts);
     // The least time of the same calls is the time that nothing else disturbs.
     let key = |id: EventId| {
         let event = facts.profile.event(id);
@@ -119,9 +96,9 @@ fn check(facts: &Facts<'_>) -> Outcome {
         mending.scale(pass, (1.0 - share * (1.0 - call_factor)) as f32);
     }
     Outcome::Found(Evidence {
-        events: calls,
         mending,
-        blame: Some(Blame::Frame(frame)),
+        blame: Some(Blame::Frame(found.frame)),
+        events: found.calls,
         ..Evidence::default()
     })
 }
@@ -137,6 +114,8 @@ fn batched(facts: &Facts<'_>, id: EventId, own: Nanos, call_factor: f64) -> f32 
             (KERNEL_CALL, filled.clamp(0.0, 1.0))
         }
         Category::PythonFunction => (PYTHON_CALL, 1.0),
+        // A batch has one gradient for all samples.
+        Category::Operator if sums_gradients(facts, id) => return call_factor as f32,
         Category::Operator if computes_on_cpu() => (OPERATOR_CALL, 1.0),
         // These only launch work.
         Category::Operator | Category::Runtime => return call_factor as f32,
@@ -153,6 +132,15 @@ fn batched(facts: &Facts<'_>, id: EventId, own: Nanos, call_factor: f64) -> f32 
     let intensity = operator.map_or(BALANCE, |operator| intensity(facts, operator));
     let intensity = (intensity / BALANCE).min(1.0);
     (work * used * intensity).max(call_factor) as f32
+}
+
+/// Returns whether an operator adds the gradients of two samples.
+fn sums_gradients(facts: &Facts<'_>, id: EventId) -> bool {
+    let is_engine = |around| {
+        let name = facts.name(around);
+        name.starts_with("autograd::engine::evaluate_function") || name.contains("AccumulateGrad")
+    };
+    matches!(facts.name(id), "aten::add" | "aten::add_") && facts.parent(id).is_some_and(is_engine)
 }
 
 /// Returns the calls of backward passes, each with the number of its nodes and of those of the loop.
@@ -295,6 +283,32 @@ mod tests {
             });
         });
         assert_saves(&found(profile, "loop-over-batch"), 0.93);
+    }
+
+    // The backward nodes of a model whose `forward` is the user's own, and the sums of its gradients.
+    #[test]
+    fn backward_work_of_called_functions_is_saved_too() {
+        let profile = training(4, |time, step| {
+            let first = 100 * step as u32;
+            time.call("train.py(7): one_by_one", |time| {
+                time.takes(DType::F32, &[&[64, 64]]);
+                time.op("aten::unbind", 1);
+                for sample in 0..64 {
+                    time.call("nn.Module: Net_0", |time| {
+                        time.call("train.py(3): forward", |time| {
+                            time.takes(DType::F32, &[&[1, 64], &[64, 64]]);
+                            time.number(first + sample);
+                            time.op("aten::mm", 2);
+                        });
+                    });
+                }
+            });
+            for node in 0..64 {
+                let name = "autograd::engine::evaluate_function: MmBackward0";
+                time.node(name, first + 63 - node, |time| time.op("aten::add_", 50));
+            }
+        });
+        assert_saves(&found(profile, "loop-over-batch"), 0.95);
     }
 
     // A product with one sample reads all weights, which one with a batch reads once.
