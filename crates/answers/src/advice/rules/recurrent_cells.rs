@@ -16,8 +16,8 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// The modules of torch that compute one step of time, by the beginnings of their names.
-const CELLS: [&str; 3] = ["LSTMCell_", "GRUCell_", "RNNCell_"];
+/// The modules of torch that compute one step of time.
+const CELLS: [&str; 3] = ["LSTMCell", "GRUCell", "RNNCell"];
 
 /// The cost of calling an operator, which a whole sequence has once.
 const CALL: Nanos = Nanos(10_000);
@@ -29,7 +29,6 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if facts.calls.is_empty() {
         return Outcome::Unknown("calls of modules were not recorded: with_stack=True");
     }
-    let is_cell = |module: &str| CELLS.iter().any(|cell| module.starts_with(cell));
     let Some(cells) = ModuleLoop::find(facts, is_cell) else {
         return Outcome::Clean;
     };
@@ -43,6 +42,13 @@ fn check(facts: &Facts<'_>) -> Outcome {
         events: cells.calls,
         ..Evidence::default()
     })
+}
+
+/// Returns whether a module is a cell. Sampled calls have no number of the module at the end.
+fn is_cell(module: &str) -> bool {
+    let is_number = |rest: &str| rest.chars().all(|c| c == '_' || c.is_ascii_digit());
+    let mut rests = CELLS.iter().filter_map(|cell| module.strip_prefix(cell));
+    rests.any(is_number)
 }
 
 /// Returns the part of an event's own time that a whole sequence needs.
@@ -61,6 +67,12 @@ fn left(facts: &Facts<'_>, id: EventId) -> f32 {
 #[cfg(test)]
 mod tests {
     use crate::advice::rules::kit::*;
+
+    #[test]
+    fn cells_have_a_number_or_none() {
+        assert!(super::is_cell("LSTMCell") && super::is_cell("GRUCell_12"));
+        assert!(!super::is_cell("LSTMCellWithAttention_0"));
+    }
 
     fn running(module: &str, times: usize, micros: u64) -> mindprof_model::Profile {
         training(4, |time, _| {
