@@ -51,6 +51,9 @@ pub(crate) struct Facts<'a> {
     pub(crate) replay: &'a Replay,
     /// The time of all steps without a profiler.
     pub(crate) base: Nanos,
+    /// The time that savings are parts of: that of all steps, or that of a program without steps apart
+    /// from its imports.
+    pub(crate) whole: Nanos,
     /// The time of all steps in which the busiest device works, whatever the CPU does.
     pub(crate) busy: Nanos,
     /// By event, the innermost frame of the user's own code that led to it.
@@ -97,6 +100,7 @@ impl<'a> Facts<'a> {
             own,
             replay,
             base,
+            whole: base,
             busy: Nanos::ZERO,
             frames,
             has_device: analysis.accelerator().is_some(),
@@ -129,7 +133,22 @@ impl<'a> Facts<'a> {
         }
         facts.by_name = ByName::build(profile, &facts.events);
         facts.busy = facts.busy_time();
+        if facts.completeness.steps == 0 {
+            facts.whole = base.saturating_sub(facts.import_time());
+        }
         facts
+    }
+
+    /// Returns the time in which modules are imported.
+    fn import_time(&self) -> Nanos {
+        let mut time = Nanos::ZERO;
+        let mut end = Nanos::ZERO;
+        for id in self.named(&self.events, is_import) {
+            let event = self.profile.event(id);
+            time = time + event.end().saturating_sub(event.start.max(end));
+            end = end.max(event.end());
+        }
+        time
     }
 
     /// Returns the time in which at least one kernel, copy or fill of the steps runs on the busiest
@@ -262,11 +281,11 @@ impl<'a> Facts<'a> {
         mending
     }
 
-    /// Returns the recorded time of some events as a part of the time without a profiler. Removing
+    /// Returns the recorded time of some events as a part of the whole. Removing
     /// events that do not overlap saves at most this much.
     pub(crate) fn share(&self, events: &[EventId]) -> f64 {
         let time: u64 = events.iter().map(|&id| self.duration(id).0).sum();
-        time as f64 / self.base.0.max(1) as f64
+        time as f64 / self.whole.0.max(1) as f64
     }
 
     /// Returns the number of steps that have some of these events.
@@ -392,10 +411,9 @@ impl<'a> Facts<'a> {
         self.replay.with(&change).total()
     }
 
-    /// Returns the difference between two times of all steps as a part of the time without a
-    /// profiler.
+    /// Returns the difference between two times of all steps as a part of the whole.
     pub(crate) fn saving(&self, before: Nanos, after: Nanos) -> f64 {
-        before.saturating_sub(after).0 as f64 / self.base.0.max(1) as f64
+        (before.saturating_sub(after).0 as f64 / self.whole.0.max(1) as f64).min(1.0)
     }
 
     /// Returns the number per step.
@@ -482,6 +500,12 @@ fn functions(analysis: &Analysis, own: &OwnCode) -> Vec<Option<StringId>> {
 
 /// The beginning of the names of calls of modules.
 pub(crate) const MODULE: &str = "nn.Module: ";
+
+/// Returns whether an event of this name is an import: a range of the launcher's, or Python's own code
+/// for it.
+pub(crate) fn is_import(name: &str) -> bool {
+    name.starts_with("import ") || name.starts_with("<frozen importlib.")
+}
 
 /// Returns whether a call of this name waits for another thread, whose work is not its own.
 pub(crate) fn is_wait_for_thread(name: &str) -> bool {

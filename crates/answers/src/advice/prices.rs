@@ -187,7 +187,7 @@ fn finding(facts: &Facts<'_>, priced: &Priced) -> Finding {
         share: *share,
         low: share * range.0,
         high: (share * range.1).min(most_likely(*share)),
-        time: Nanos((facts.base.0 as f64 * share) as u64),
+        time: Nanos((facts.whole.0 as f64 * share) as u64),
         confidence: confidence.min(evidence.confidence.unwrap_or(Confidence::High)),
         place,
         module: facts.module(&events),

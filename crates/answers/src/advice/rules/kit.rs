@@ -53,6 +53,21 @@ pub(crate) fn multiplying_on_npu(multiply: impl Fn(&mut Drawing)) -> Profile {
 
 /// Draws steps, each with its number.
 pub(crate) fn training(steps: u64, mut draw: impl FnMut(&mut Drawing, u64)) -> Profile {
+    let mut time = empty();
+    for step in 0..steps {
+        time.range(&format!("ProfilerStep#{step}"), |time| draw(time, step));
+    }
+    time.finish()
+}
+
+/// Draws a program without steps.
+pub(crate) fn program(draw: impl FnOnce(&mut Drawing)) -> Profile {
+    let mut time = empty();
+    draw(&mut time);
+    time.finish()
+}
+
+fn empty() -> Drawing {
     let mut part = Part::new();
     let thread = part.add_thread(Thread {
         process: 1,
@@ -60,7 +75,7 @@ pub(crate) fn training(steps: u64, mut draw: impl FnMut(&mut Drawing, u64)) -> P
         name: StringTable::EMPTY,
         device: DeviceKind::Cpu,
     });
-    let mut time = Drawing {
+    Drawing {
         part,
         events: Vec::new(),
         thread,
@@ -74,11 +89,7 @@ pub(crate) fn training(steps: u64, mut draw: impl FnMut(&mut Drawing, u64)) -> P
         allocated: 0,
         reserved: 0,
         device: DeviceKind::Cuda,
-    };
-    for step in 0..steps {
-        time.range(&format!("ProfilerStep#{step}"), |time| draw(time, step));
     }
-    time.finish()
 }
 
 impl Drawing {

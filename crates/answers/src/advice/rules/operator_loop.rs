@@ -93,6 +93,21 @@ mod tests {
         assert_saves(&finding, 0.49);
     }
 
+    // The time of a program without steps is told apart from its imports.
+    #[test]
+    fn imports_are_no_part_of_a_program_without_steps() {
+        let profile = program(|time| {
+            time.range("import torch", |time| time.idle(5_000));
+            time.op("aten::mm", 1_000);
+            time.call("train.py(9): clip", |time| {
+                for _ in 0..100 {
+                    time.op("aten::mul_", 10);
+                }
+            });
+        });
+        assert_saves(&found(profile, "operator-loop"), 0.49);
+    }
+
     // A helper of the user's is called once in each round.
     #[test]
     fn calls_within_the_loop_belong_to_it() {

@@ -4,7 +4,7 @@ use mindprof_model::{Category, EventId, Nanos, Place, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::advice::Confidence;
-use crate::advice::facts::{Facts, MODULE, is_wait_for_thread};
+use crate::advice::facts::{Facts, MODULE, is_import, is_wait_for_thread};
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
 use crate::sampling::Sampling;
@@ -88,12 +88,6 @@ fn check(facts: &Facts<'_>) -> Outcome {
         confidence: once.then_some(Confidence::Low),
         ..Evidence::default()
     })
-}
-
-/// Returns whether an event of this name is an import: a range of the launcher's, or Python's own code
-/// for it.
-fn is_import(name: &str) -> bool {
-    name.starts_with("import ") || name.starts_with("<frozen importlib.")
 }
 
 /// Returns, by event, whether the framework's own code leads to it, with no function of the user's in
