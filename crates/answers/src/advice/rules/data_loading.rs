@@ -3,8 +3,9 @@
 //! Workers need CPU cores. Beside a device they are usually free; a loop that computes on the CPU
 //! shares its own with them.
 
-use mindprof_model::{Category, EventId, Metadata};
+use mindprof_model::{Category, EventId, Metadata, WAITING_FRAME};
 
+use super::blocking_call;
 use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
@@ -69,9 +70,16 @@ fn check(facts: &Facts<'_>) -> Outcome {
     }
     let cores = recorded_cores(facts.profile.metadata());
     let (low, hidden, high) = cores.map_or(UNKNOWN_CORES, hidden_part);
+    // A worker that waits for a disk or a network needs no core.
+    let waits = facts.names(|name| name == WAITING_FRAME || blocking_call::is_waiting(name));
+    let waits = |id: EventId| waits[facts.profile.event(id).name.index()];
+    let waiting: Vec<EventId> = loading.iter().copied().filter(|&id| waits(id)).collect();
+    let waited = time(&waiting) as f64 / time(&loading).max(1) as f64;
     for id in loading {
-        mending.scale(id, (1.0 - hidden) as f32);
+        let left = if waits(id) { 0.0 } else { 1.0 - hidden };
+        mending.scale(id, left as f32);
     }
+    let [low, hidden, high] = [low, hidden, high].map(|part| waited + (1.0 - waited) * part);
     let range = (hidden > 0.0).then(|| (low / hidden, high / hidden));
     Outcome::Found(Evidence {
         events: ranges,
@@ -132,6 +140,22 @@ mod tests {
         assert_eq!(blamed(&finding), "augment");
         // Nobody knows how many cores there are.
         assert_saves(&finding, 0.5 * 0.33);
+    }
+
+    // A worker that waits takes no time from the loop's cores.
+    #[test]
+    fn workers_hide_all_of_a_wait() {
+        let profile = training(6, |time, _| {
+            time.range(NEXT, |time| {
+                time.call("data.py(12): read", |time| {
+                    time.python("<built-in function sleep>", 500);
+                });
+            });
+            time.op("aten::mm", 1_000);
+        });
+        let finding = found(profile, "data-loading");
+        assert_eq!(blamed(&finding), "read");
+        assert_saves(&finding, 0.33);
     }
 
     #[test]

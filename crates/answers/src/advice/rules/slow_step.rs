@@ -41,19 +41,22 @@ fn check(facts: &Facts<'_>) -> Outcome {
         return found(facts, calls, frame.map(Blame::Frame), None);
     }
     let times = StepTimes::build(facts.analysis, facts.own);
-    let Some(slowest) = times.slow.first() else {
+    // A first step that prepares the others has a rule of its own.
+    let first = times.steps.first().map(|time| time.step.number);
+    let is_later = |number: u64| Some(number) != first;
+    let slow: Vec<_> = (times.slow.iter().filter(|slow| is_later(slow.step.number))).collect();
+    let Some(slowest) = slow.first() else {
         return Outcome::Clean;
     };
     let Some(grown) = &slowest.growth.function else {
         return Outcome::Clean;
     };
-    // Late batches have rules of their own, and so has a first step that prepares the others.
-    let first = times.steps.first().map(|time| time.step.number);
-    let is_start = times.slow_count == 1 && Some(slowest.step.number) == first;
-    if is_start || slowest.class == StepClass::DataLoading {
+    // Late batches have rules of their own.
+    if slowest.class == StepClass::DataLoading {
         return Outcome::Clean;
     }
-    let slow: Vec<u64> = times.slow.iter().map(|slow| slow.step.number).collect();
+    let excess: u64 = slow.iter().map(|slow| slow.excess.0).sum();
+    let slow: Vec<u64> = slow.iter().map(|slow| slow.step.number).collect();
     let is_slow_step = |step: u32| {
         let step = (step as usize).checked_sub(1);
         let step = step.map(|step| facts.replay.steps()[step]);
@@ -61,7 +64,6 @@ fn check(facts: &Facts<'_>) -> Outcome {
     };
     // If the same work takes longer, the machine was slower in these steps, or had something else to
     // do at times.
-    let excess: u64 = times.slow.iter().map(|slow| slow.excess.0).sum();
     let more = more_work(facts, is_slow_step);
     if (more as f64) < SAME_WORK * excess as f64 {
         return Outcome::Clean;
