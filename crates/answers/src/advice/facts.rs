@@ -421,14 +421,16 @@ impl<'a> Facts<'a> {
         count as f64 / self.replay.steps().len().max(1) as f64
     }
 
-    /// Returns the name that most of the time of some events belongs to.
+    /// Returns the name that more than half of the time of some events belongs to.
     pub(crate) fn common_name(&self, events: &[EventId]) -> Option<String> {
         let mut sums: FxHashMap<StringId, u64> = FxHashMap::default();
         for &id in events {
             *sums.entry(self.profile.event(id).name).or_default() += self.duration(id).0.max(1);
         }
+        let all: u64 = sums.values().sum();
         let most = sums.into_iter().max_by_key(|&(name, time)| (time, name));
-        most.map(|(name, _)| self.profile.strings().text(name).to_owned())
+        let (name, _) = most.filter(|&(_, time)| time * 2 > all)?;
+        Some(self.profile.strings().text(name).to_owned())
     }
 
     /// Returns the innermost module that most of some events, the longest first, happen in.
