@@ -9,6 +9,7 @@ use mindprof_model::Nanos;
 
 use crate::grid::{characters, cut, push_line, push_wrapped};
 use crate::number::memory_text;
+use crate::sentence::sentence;
 use crate::steps::short_time;
 use crate::verdict::incomplete_text;
 use crate::visible::visible;
@@ -107,7 +108,7 @@ fn push_finding(text: &mut String, finding: &Finding, advice: &Advice, width: Op
     } else {
         "-".into()
     };
-    let cause = capitalized(finding.rule.cause);
+    let cause = sentence(finding.rule.cause);
     let head = format!("{share:>5}  {cause}");
     let id = format!("[{}]", finding.rule.id);
     match width {
@@ -296,13 +297,6 @@ const fn confidence_text(confidence: Confidence) -> &'static str {
         Confidence::Medium => "medium",
         Confidence::High => "high",
     }
-}
-
-/// Returns a text with a capital first letter.
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
 }
 
 /// Returns the name of a kernel without its result, namespaces, template arguments and parameters.

@@ -46,6 +46,7 @@ mod page;
 mod ranks;
 mod run;
 mod screen;
+mod sentence;
 mod steps;
 mod table;
 mod told;

@@ -14,6 +14,7 @@ use super::components::component_memory_html;
 use crate::error::Result;
 use crate::number::memory_text;
 use crate::page::{MEMORY, Page, Pane, escaped};
+use crate::sentence::sentence;
 
 /// The approximate maximum number of points in the table. Longer timelines are thinned; the peak is
 /// kept.
@@ -286,11 +287,6 @@ fn notes(peak: &MemoryPeak) -> String {
         "<p>Categories are not known: the trace does not record which tensors used the memory.</p>\n",
     );
     notes + categories.unwrap_or_default()
-}
-
-fn sentence(text: &str) -> String {
-    let (first, rest) = text.split_at(1);
-    format!("{}{rest}", first.to_uppercase())
 }
 
 fn loss(analysis: &Analysis) -> String {

@@ -8,8 +8,9 @@ use mindprof_model::{DeviceKind, Nanos};
 
 use super::compare_findings::findings_table;
 use super::contents::Contents;
-use super::markup::{escaped, sentence};
+use super::markup::escaped;
 use super::table::{Cell, Kind, Table, column, share_text};
+use crate::sentence::sentence;
 use crate::steps::short_time;
 use crate::verdict::doubt_text;
 

@@ -2,8 +2,8 @@
 
 use mindprof_answers::{Advice, Finding};
 
-use super::markup::sentence;
 use super::table::{Cell, Kind, Table, column};
+use crate::sentence::sentence;
 
 /// The outcome of a rule in one of the profiles.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::contents::Contents;
 use super::events::DrawnEvents;
-use super::markup::{escaped, sentence, shown, with_units};
+use super::markup::{escaped, shown, with_units};
 use crate::advice::{evidence_text, nothing_found, price_text, share_text, stake_text};
+use crate::sentence::sentence;
 use crate::steps::short_time;
 
 /// The price of a finding whose remedy saves no time, or an unknown one.

@@ -8,6 +8,7 @@ use mindprof_model::Nanos;
 use super::contents::Contents;
 use super::markup::escaped;
 use super::table::{Cell, Kind, Table, column, share_text};
+use crate::sentence::sentence;
 use crate::steps::{percent, short_time};
 
 /// Returns the sentences about a device as HTML.
@@ -62,11 +63,7 @@ pub(super) fn device_facts(contents: &Contents<'_>) -> String {
             "tensor cores {} of kernel time",
             percent(window.tensor_cores, window.kernels)
         ));
-        let _ = writeln!(
-            html,
-            "<li>{}.</li>",
-            escaped(&super::markup::sentence(&rates.join(", ")))
-        );
+        let _ = writeln!(html, "<li>{}.</li>", escaped(&sentence(&rates.join(", "))));
         let launches = &window.launches;
         if launches.launches > 0 {
             let _ = writeln!(

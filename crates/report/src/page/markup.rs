@@ -69,13 +69,6 @@ pub(super) fn encoded(text: &str) -> String {
     address
 }
 
-/// Returns a text with a capital first letter.
-pub(super) fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
-}
-
 /// Returns a text in which numbers stay with their units at the end of a line.
 pub(super) fn with_units(text: &str) -> String {
     let units = [" %", " us", " ms", " s ", " s,", " s."];

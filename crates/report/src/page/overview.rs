@@ -9,12 +9,13 @@ use mindprof_model::Nanos;
 use super::code::{OWN_AND_TOTAL, functions_table};
 use super::contents::Contents;
 use super::findings::finding_cards;
-use super::markup::{escaped, sentence, with_units};
+use super::markup::{escaped, with_units};
 use super::steps::steps_chart;
 use super::table::{Table, counted, share_text};
 use crate::advice::{evidence_text, nothing_found, overhead_text};
 use crate::headline::{finding_text, headline_text};
 use crate::number::memory_text;
+use crate::sentence::sentence;
 use crate::steps::{percent, short_time, split_text};
 use crate::verdict::incomplete_text;
 

@@ -8,11 +8,12 @@ use mindprof_ranks::{JobAnswer, JobFinding, StepGrid};
 use super::heat::heat_map;
 use super::push_notes;
 use crate::page::findings::NOT_PRICED;
-use crate::page::markup::{escaped, sentence, with_code, with_units};
+use crate::page::markup::{escaped, with_code, with_units};
 use crate::page::table::Table;
 use crate::ranks::{
     cause_words, range_words, ranks_words, roster_notes, share_words, unknown_rules, verdict,
 };
+use crate::sentence::sentence;
 
 /// Returns the overview as HTML.
 pub(super) fn overview(answer: &JobAnswer, grid: &StepGrid, tables: &[Table]) -> String {
