@@ -7,9 +7,10 @@ use mindprof_answers::{Confidence, micros};
 use mindprof_model::Nanos;
 use serde::Serialize;
 
-use crate::arrivals::arrivals;
+use crate::arrivals::{arrivals, do_ends_hide_transfers};
 use crate::clocks::Clocks;
 use crate::communication::Communication;
+use crate::completeness::Completeness;
 use crate::differences::Differences;
 use crate::findings::{Facts, JobFindings};
 use crate::label::RankLabel;
@@ -115,8 +116,12 @@ pub struct RankClock {
     /// The true offset is within this time of the offset, in 999 of 1,000 cases.
     #[serde(rename = "error_us", serialize_with = "micros")]
     pub error: Nanos,
-    /// The number of collectives that the offset rests on. Zero for the first rank.
+    /// The number of collectives that the offset rests on. Zero for the first rank, and for ranks that
+    /// keep the clock of their machine.
     pub collectives: u64,
+    /// Whether it keeps the clock of its machine, which is that of the first rank: its collectives end
+    /// too far apart to tell more.
+    pub is_of_machine: bool,
 }
 
 /// A finding of `mindprof advise` on several ranks.
@@ -157,8 +162,17 @@ impl JobAnswer {
         let noise = Nanos(job_clocks.error.0.saturating_mul(2)).saturating_add(LEAST_NOISE);
         let arrivals = arrivals(&kept, &matches, &clocks, noise);
         let lateness = Lateness::build(kept.len(), &arrivals, noise, times.step);
-        let is_whole = roster.missing_count == 0 && foreign.is_empty();
-        let stragglers = Stragglers::build(&kept, &times, &lateness, is_whole);
+        let has_larger_group = matches
+            .groups
+            .iter()
+            .any(|group| group.size > kept.len() as u64);
+        let completeness = Completeness {
+            lacks_ranks: roster.missing_count > 0 || has_larger_group,
+            has_foreign: !foreign.is_empty(),
+            has_ends_apart: doubtful.len() > foreign.len()
+                || (clocks.have_ends_apart() && do_ends_hide_transfers(&arrivals)),
+        };
+        let stragglers = Stragglers::build(&kept, &times, &lateness, completeness);
         let slow_steps = slow_steps(&kept, &times);
         let bubbles = bubbles(&kept);
         let findings = JobFindings::build(&Facts {
@@ -169,6 +183,7 @@ impl JobAnswer {
             arrivals: &arrivals,
             bubbles: &bubbles,
             slow_steps: &slow_steps,
+            completeness,
         });
         Self {
             roster,
@@ -177,7 +192,13 @@ impl JobAnswer {
             slow_steps,
             stragglers,
             clocks: job_clocks,
-            communication: Communication::build(&kept, &matches, &arrivals, noise),
+            communication: Communication::build(
+                &kept,
+                &matches,
+                &arrivals,
+                noise,
+                completeness.has_ends_apart,
+            ),
             bubbles,
             devices: JobDevices::build(&kept),
             kernels: kernels(&kept),
@@ -240,6 +261,7 @@ impl JobClocks {
                         offset_ns: clock.offset_ns,
                         error: clock.error,
                         collectives: clock.collectives,
+                        is_of_machine: clock.is_of_machine,
                     });
                 }
                 None if !is_doubtful[rank] => job.unknown.push(label),

@@ -17,11 +17,15 @@ use crate::matched::{Match, Matches};
 use crate::median::median;
 use crate::summary::RankSummary;
 
+/// Transfers are not told from waits if the ends are apart by this part of the transfers.
+const HIDING_PART: u128 = 5;
+
 /// One collective on the common clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) group: usize,
     pub(crate) kind: CollectiveKind,
+    /// The size of the message, or zero if it is not known.
     pub(crate) bytes: u64,
     pub(crate) step: Option<u64>,
     pub(crate) sequence: Option<u64>,
@@ -52,6 +56,13 @@ pub(crate) struct Arrival {
     pub(crate) exposed_transfer: (Nanos, Nanos),
     /// The sum over all ranks of the time that is hidden behind computing.
     pub(crate) hidden: Nanos,
+}
+
+impl Arrival {
+    /// Returns the size of the message, if it is known.
+    pub(crate) fn known_bytes(&self) -> Option<u64> {
+        Some(self.bytes).filter(|&bytes| bytes > 0)
+    }
 }
 
 /// Puts all collectives on the common clock, in linear time. Those with fewer than two ranks that
@@ -142,6 +153,24 @@ fn arrival(
         exposed_transfer: (sums.least, sums.most),
         hidden: sums.hidden,
     })
+}
+
+/// Returns whether collectives end so far apart that the time after the last start says little about
+/// the transfer of data: a rank may have its data and still wait for a processor.
+pub(crate) fn do_ends_hide_transfers(arrivals: &[Arrival]) -> bool {
+    let ending = || {
+        arrivals
+            .iter()
+            .filter(|arrival| arrival.kind.is_synchronizing())
+    };
+    let sum = |of: fn(&Arrival) -> Nanos| -> u128 {
+        ending().map(|arrival| u128::from(of(arrival).0)).sum()
+    };
+    let (apart, transfer) = (
+        sum(|arrival| arrival.end_spread),
+        sum(|arrival| arrival.transfer),
+    );
+    apart * HIDING_PART >= transfer
 }
 
 #[derive(Debug, Default)]

@@ -2,7 +2,8 @@
 //!
 //! A synchronizing collective ends on all ranks at nearly the same time. The median difference of
 //! the ends, over all collectives that two ranks share, is the offset between their clocks. Ranks
-//! without a common group are connected through the groups of others.
+//! without a common group are connected through the groups of others. Ranks of one machine read the
+//! same clock, so if their collectives end far apart, no offset is made up from the ends.
 
 use std::collections::VecDeque;
 
@@ -36,6 +37,13 @@ const FEW_TENTHS: [u64; 7] = [142, 46, 26, 18, 14, 12, 11];
 const TRUSTED_ERROR: Nanos = Nanos(1_000_000);
 const TRUSTED_PART: u64 = 20;
 
+/// Recordings of one machine read its clock with at most this error. Ends that are farther apart tell
+/// less about the clocks of its ranks than the machine does.
+const MACHINE_ERROR: Nanos = Nanos(1_000_000);
+
+/// The name of a machine that many machines have.
+const ANY_MACHINE: &str = "localhost";
+
 /// A clock that jumped disagrees in some of the collectives. Trusted ones agree in this share of them.
 const TRUSTED_PERCENT: usize = 90;
 
@@ -55,6 +63,23 @@ pub(crate) struct Clock {
     pub(crate) spread: Nanos,
     /// The number of collectives that the offset rests on.
     pub(crate) collectives: u64,
+    /// Whether it is the clock of the reference's machine, because collectives end too far apart to
+    /// tell more.
+    pub(crate) is_of_machine: bool,
+}
+
+impl Clock {
+    /// Returns the clock that agrees with the reference, with a stated error.
+    const fn same(error: Nanos) -> Self {
+        Self {
+            offset_ns: 0,
+            error,
+            apart: error,
+            spread: error,
+            collectives: 0,
+            is_of_machine: false,
+        }
+    }
 }
 
 /// The clocks of all ranks, by position. `None` if a rank shares too few collectives with others.
@@ -75,8 +100,8 @@ impl Clocks {
         let sharing = (0..summaries.len()).filter(|&rank| !groups.of_rank[rank].is_empty());
         let mut best: Option<(usize, (Self, Vec<usize>))> = None;
         for reference in sharing.take(REFERENCES) {
-            let (clocks, doubtful) =
-                Self::aligned_with(summaries, &groups, reference).trusted(step);
+            let (clocks, doubtful) = Self::aligned_with(summaries, &groups, reference)
+                .trusted(summaries, reference, step);
             let agreeing = clocks.ranks.iter().flatten().count();
             // Ranks that are in no component with the reference neither agree nor disagree.
             let is_most = agreeing > doubtful.len();
@@ -104,13 +129,7 @@ impl Clocks {
         let mut clocks = Self {
             ranks: vec![None; summaries.len()],
         };
-        clocks.ranks[reference] = Some(Clock {
-            offset_ns: 0,
-            error: Nanos::ZERO,
-            apart: Nanos::ZERO,
-            spread: Nanos::ZERO,
-            collectives: 0,
-        });
+        clocks.ranks[reference] = Some(Clock::same(Nanos::ZERO));
         let mut is_done = vec![false; groups.matches.len()];
         let mut queue = VecDeque::from([reference]);
         while let Some(rank) = queue.pop_front() {
@@ -169,6 +188,7 @@ impl Clocks {
                 apart: from.apart.saturating_add(apart(&list, offset)),
                 spread: from.spread.saturating_add(spread(&list, offset)),
                 collectives: list.len() as u64,
+                is_of_machine: false,
             });
             new.push(rank);
         }
@@ -176,18 +196,44 @@ impl Clocks {
     }
 
     /// Takes back the clocks whose collectives end so far apart that they cannot be the same ones, or
-    /// that jumped.
-    /// Returns the ranks that had them too.
-    fn trusted(mut self, step: Nanos) -> (Self, Vec<usize>) {
-        let largest = Nanos(step.0 / TRUSTED_PART).max(TRUSTED_ERROR);
+    /// that jumped. Returns the ranks that had them too.
+    ///
+    /// Ranks on the machine of the reference keep its clock if the ends are less than a step apart,
+    /// which is what a busy machine does to ranks that wait for a processor:
+    ///
+    /// ```text
+    /// rank 0   |--------------|              the same collectives on the same clock: rank 1 gets
+    /// rank 1   |--------------|.....|        a processor later, now and then
+    /// ```
+    fn trusted(
+        mut self,
+        summaries: &[&RankSummary],
+        reference: usize,
+        step: Nanos,
+    ) -> (Self, Vec<usize>) {
+        let machine = machine_of(summaries[reference]);
         let mut doubtful = Vec::new();
         for (rank, clock) in self.ranks.iter_mut().enumerate() {
-            if clock.is_some_and(|clock| clock.apart.max(clock.spread) > largest) {
+            let Some(found) = *clock else { continue };
+            let apart = found.apart.max(found.spread);
+            let is_same = machine.is_some() && machine_of(summaries[rank]) == machine;
+            let distance = apart.saturating_add(Nanos(found.offset_ns.unsigned_abs()));
+            if apart > MACHINE_ERROR && is_same && distance < step {
+                *clock = Some(Clock {
+                    is_of_machine: true,
+                    ..Clock::same(MACHINE_ERROR)
+                });
+            } else if apart > largest_apart(step) {
                 *clock = None;
                 doubtful.push(rank);
             }
         }
         (self, doubtful)
+    }
+
+    /// Returns whether collectives end so far apart that some ranks keep the clock of their machine.
+    pub(crate) fn have_ends_apart(&self) -> bool {
+        self.ranks.iter().flatten().any(|clock| clock.is_of_machine)
     }
 
     /// Returns a moment of a rank on the common clock, in nanoseconds since the Unix epoch, or `None`
@@ -202,6 +248,17 @@ impl Clocks {
         let unix = i128::from(summaries[rank].reference_unix_ns) + i128::from(moment.0);
         Some(unix + i128::from(clock.offset_ns))
     }
+}
+
+/// Returns how far apart collectives of one clock may end at most.
+fn largest_apart(step: Nanos) -> Nanos {
+    Nanos(step.0 / TRUSTED_PART).max(TRUSTED_ERROR)
+}
+
+/// Returns the name of the machine that a rank ran on, if it names one.
+fn machine_of<'a>(summary: &'a RankSummary) -> Option<&'a str> {
+    let host = summary.identity.host.as_deref();
+    host.filter(|host| !host.is_empty() && !host.starts_with(ANY_MACHINE))
 }
 
 /// Returns how far an offset, which is the median of some differences, may be from the true one.

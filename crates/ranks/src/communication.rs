@@ -29,15 +29,16 @@ pub struct CollectiveRow {
     pub kind: CollectiveKind,
     /// The number of collectives.
     pub count: u64,
-    /// The bytes of their messages.
-    pub bytes: u64,
+    /// The bytes of their messages, or `None` if a size is unknown.
+    pub bytes: Option<u64>,
     /// The time from the last start to the end, of all of them.
     #[serde(rename = "transfer_us", serialize_with = "micros")]
     pub transfer: Nanos,
     /// The mean time that a rank waited for the last one, of all of them.
     #[serde(rename = "wait_us", serialize_with = "micros")]
     pub wait: Nanos,
-    /// The message size divided by the transfer time, or `None` if a size is unknown.
+    /// The message size divided by the transfer time, or `None` if a size is unknown or collectives end
+    /// too far apart to tell transfers from waits.
     pub bytes_per_s: Option<f64>,
     /// The median time between the first and the last start.
     #[serde(rename = "skew_p50_us", serialize_with = "micros")]
@@ -60,8 +61,8 @@ pub struct WorstCollective {
     pub step: Option<u64>,
     /// The sequence number.
     pub sequence: Option<u64>,
-    /// The bytes of the message.
-    pub bytes: u64,
+    /// The bytes of the message, or `None` if its size is unknown.
+    pub bytes: Option<u64>,
     /// The rank that came last.
     pub last: RankLabel,
     /// The time between the first and the last start.
@@ -105,6 +106,8 @@ pub struct Communication {
     pub without_group: u64,
     /// Whether collectives are matched by their order within steps, for want of sequence numbers.
     pub is_by_order: bool,
+    /// Whether collectives end so far apart on different ranks that transfers cannot be told from waits.
+    pub has_ends_apart: bool,
 }
 
 impl Communication {
@@ -114,6 +117,7 @@ impl Communication {
         matches: &Matches<'_>,
         arrivals: &[Arrival],
         noise: Nanos,
+        has_ends_apart: bool,
     ) -> Self {
         let mut by_row: BTreeMap<(usize, CollectiveKind), Vec<&Arrival>> = BTreeMap::new();
         let mut by_step: BTreeMap<u64, Vec<&Arrival>> = BTreeMap::new();
@@ -132,6 +136,9 @@ impl Communication {
             .map(|((group, _), list)| row(summaries, matches, group, &list, noise))
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.wait.saturating_add(row.transfer)));
+        if has_ends_apart {
+            rows.iter_mut().for_each(|row| row.bytes_per_s = None);
+        }
         let steps = by_step.into_iter();
         Self {
             rows,
@@ -143,6 +150,7 @@ impl Communication {
             unmatched: matches.unmatched,
             without_group: matches.without_group,
             is_by_order: matches.is_by_order,
+            has_ends_apart,
         }
     }
 }
@@ -159,10 +167,10 @@ fn row(
             .fold(Nanos::ZERO, |sum, arrival| sum.saturating_add(of(arrival)))
     };
     let transfer = sum(&|arrival| arrival.transfer);
-    let bytes = list
-        .iter()
-        .fold(0_u64, |sum, arrival| sum.saturating_add(arrival.bytes));
-    let is_sized = list.iter().all(|arrival| arrival.bytes > 0) && transfer > Nanos::ZERO;
+    let bytes = list.iter().try_fold(0_u64, |sum, arrival| {
+        Some(sum.saturating_add(arrival.known_bytes()?))
+    });
+    let sized = bytes.filter(|_| transfer > Nanos::ZERO);
     let skews = Histogram::of(list.iter().map(|arrival| arrival.skew).collect());
     let late = || {
         list.iter()
@@ -183,7 +191,7 @@ fn row(
         bytes,
         transfer,
         wait: sum(&|arrival| Nanos(arrival.wait.0 / arrival.ranks.len().max(1) as u64)),
-        bytes_per_s: is_sized.then(|| bytes as f64 * 1e9 / transfer.0 as f64),
+        bytes_per_s: sized.map(|bytes| bytes as f64 * 1e9 / transfer.0 as f64),
         skew_p50: skews.percentile(50),
         skew_max: skews.largest(),
         last: latest,
@@ -211,7 +219,7 @@ fn worst(
         kind: arrival.kind,
         step: arrival.step,
         sequence: arrival.sequence,
-        bytes: arrival.bytes,
+        bytes: arrival.known_bytes(),
         last: RankLabel::of(summaries[arrival.last]),
         skew: arrival.skew,
         transfer: arrival.transfer,

@@ -58,19 +58,29 @@ impl Limit {
         }
     }
 
+    /// Returns whether a rank takes longer by as much as a slow one, but in too few steps, or by no more
+    /// than what differences between steps explain.
+    pub(crate) fn may_be_exceeded(&self, excess: &Excess) -> bool {
+        excess.middle > 0 && excess.middle.unsigned_abs() >= self.least && !self.is_usual(excess)
+    }
+
     pub(crate) fn is_exceeded(&self, excess: &Excess) -> bool {
+        let distance = excess.middle.abs_diff(self.center);
+        excess.middle > 0
+            && excess.middle.unsigned_abs() >= self.least
+            && self.apart.is_none_or(|apart| distance > apart)
+            && self.is_usual(excess)
+    }
+
+    /// Returns whether a rank takes longer in most steps, by more than chance.
+    fn is_usual(&self, excess: &Excess) -> bool {
         let steps = excess.per_step.len();
         let most = if steps < FEW_STEPS {
             100
         } else {
             MOST_STEPS_PERCENT
         };
-        let distance = excess.middle.abs_diff(self.center);
-        excess.middle > 0
-            && excess.middle.unsigned_abs() >= self.least
-            && excess.slow_steps(self.least) * 100 >= steps * most
-            && self.apart.is_none_or(|apart| distance > apart)
-            && excess.is_significant()
+        excess.slow_steps(self.least) * 100 >= steps * most && excess.is_significant()
     }
 }
 

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::arrivals::Arrival;
 use crate::collectives::{Collective, CollectiveKind};
+use crate::completeness::{Completeness, ENDS_APART, NO_COMMON_CLOCK};
 use crate::exposed::Exposed;
 use crate::label::RankLabel;
 use crate::matched::Matches;
@@ -106,6 +107,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) arrivals: &'a [Arrival],
     pub(crate) bubbles: &'a [Bubble],
     pub(crate) slow_steps: &'a [SlowJobStep],
+    pub(crate) completeness: Completeness,
 }
 
 /// The verdict of a rule.
@@ -132,10 +134,6 @@ pub(crate) struct Evidence {
     pub(crate) confidence: Option<Confidence>,
 }
 
-/// The reason why waits and transfers cannot be told apart.
-const NO_CLOCKS: &str =
-    "the clock of a rank in each group is not known, so waits cannot be told from transfers";
-
 /// The reason for which rules about transfers cannot tell.
 const NO_COLLECTIVES: &str =
     "no collective was recognized on two ranks: record the device and call `prof.step()`";
@@ -143,8 +141,11 @@ const NO_COLLECTIVES: &str =
 /// The reason for which rules about transfers cannot tell, although clocks are known.
 const NO_STEPS: &str = "no step was recorded: call `prof.step()` in the training loop";
 
-/// The reason if ranks may wait for others that are not there.
-const NOT_WHOLE: &str = "collectives lack ranks of their groups, for which the others may wait: add the traces of all ranks";
+/// The reason if all ranks are there and compared, but not in all collectives.
+const NOT_WHOLE: &str = "collectives lack ranks of their groups, which recorded other steps or have no clock, and the others may wait for them: record the same steps on all ranks";
+
+/// The reason for which rules about messages of one size cannot tell.
+const NO_SIZES: &str = "the sizes of messages were not recorded: record with `record_shapes=True`";
 
 /// Transfers are priced if so much of the exposed time is in collectives with all ranks.
 const WHOLE_PERCENT: u128 = 80;
@@ -159,15 +160,15 @@ impl Facts<'_> {
     /// Returns why no collective is on the common clock, if none is.
     pub(crate) fn why_no_arrivals(&self) -> &'static str {
         if self.arrivals.is_empty() && !self.matches.list.is_empty() {
-            NO_CLOCKS
+            NO_COMMON_CLOCK
         } else {
             NO_COLLECTIVES
         }
     }
 
-    /// Returns whether a step is one of those that are compared.
+    /// Returns whether a step is one of those that findings are priced over.
     fn is_compared(&self, step: Option<u64>) -> bool {
-        let steps = &self.times.steps;
+        let steps = self.times.priced();
         let place = |step| steps.binary_search_by_key(&step, |known| known.number);
         step.is_some_and(|step| place(step).is_ok())
     }
@@ -178,6 +179,10 @@ impl Facts<'_> {
         if self.times.steps.is_empty() && !self.arrivals.is_empty() {
             return Err(NO_STEPS);
         }
+        if self.completeness.has_ends_apart {
+            return Err(ENDS_APART);
+        }
+        let not_whole = self.completeness.doubt().unwrap_or(NOT_WHOLE);
         let arrivals = self.arrivals.iter();
         let arrivals = arrivals.filter(|arrival| self.is_compared(arrival.step));
         let whole: Vec<&Arrival> = arrivals
@@ -187,7 +192,7 @@ impl Facts<'_> {
         if whole.is_empty() {
             let is_any = arrivals.count() > 0;
             return Err(if is_any {
-                NOT_WHOLE
+                not_whole
             } else {
                 self.why_no_arrivals()
             });
@@ -197,9 +202,27 @@ impl Facts<'_> {
             .fold(0_u128, |sum, arrival| sum + u128::from(arrival.exposed.0));
         let all = self.exposed();
         if known * 100 < all * WHOLE_PERCENT {
-            return Err(NOT_WHOLE);
+            return Err(not_whole);
         }
         Ok(whole)
+    }
+
+    /// Applies a rule that depends on the sizes of messages. Messages of unknown sizes make no finding,
+    /// but they may hide one.
+    pub(crate) fn by_known_size(&self, check: fn(&Self, &[&Arrival]) -> Outcome) -> Outcome {
+        let arrivals = match self.in_steps() {
+            Ok(arrivals) => arrivals,
+            Err(missing) => return Outcome::Unknown(missing),
+        };
+        let (known, unknown): (Vec<&Arrival>, Vec<&Arrival>) = arrivals
+            .into_iter()
+            .partition(|arrival| arrival.known_bytes().is_some());
+        match (check(self, &known), check(self, &unknown)) {
+            (Outcome::Clean, Outcome::Found(hidden)) if hidden.share >= LEAST => {
+                Outcome::Unknown(NO_SIZES)
+            }
+            (outcome, _) => outcome,
+        }
     }
 
     /// Returns the exposed time of the collectives of all ranks in steps.

@@ -11,6 +11,7 @@ mod clocks;
 mod codec;
 mod collectives;
 mod communication;
+mod completeness;
 mod device_totals;
 mod differences;
 mod error;

@@ -68,13 +68,25 @@ pub(crate) struct OwnTimes {
     pub(crate) steps: Vec<StepTimesOfRanks>,
     /// The median duration of a step.
     pub(crate) step: Nanos,
-    /// The sum of the median durations of all steps.
+    /// The sum of the median durations of the steps that are priced.
     pub(crate) total: Nanos,
+    /// The number of steps at the beginning that are not priced: one that has the preparation, or none.
+    unpriced: usize,
     /// Whether the ranks communicate in most steps, as far as the recordings show.
     pub(crate) has_communication: bool,
 }
 
+/// The first step is preparation, such as imports and compiling, if it takes so many times the usual
+/// time, of enough steps. Its time would hide what the others cost.
+const PREPARATION: u64 = 10;
+const ENOUGH_STEPS: usize = 5;
+
 impl OwnTimes {
+    /// Returns the steps that findings are priced over.
+    pub(crate) fn priced(&self) -> &[StepTimesOfRanks] {
+        &self.steps[self.unpriced..]
+    }
+
     /// Collects the own times in time nearly linear in the number of steps of all ranks, except those
     /// of some ranks, whose positions are sorted.
     ///
@@ -121,11 +133,16 @@ impl OwnTimes {
         };
         let has_communication = steps.iter().filter(communicates).count() * 2 > steps.len();
         let mut durations: Vec<Nanos> = steps.iter().map(|step| step.duration).collect();
+        let step = median(&mut durations).unwrap_or_default();
+        let is_preparation = |first: &StepTimesOfRanks| {
+            steps.len() >= ENOUGH_STEPS && first.duration.0 / PREPARATION > step.0
+        };
+        let unpriced = usize::from(steps.first().is_some_and(is_preparation));
+        let priced = steps[unpriced..].iter().map(|step| step.duration);
         Self {
-            total: durations
-                .iter()
-                .fold(Nanos::ZERO, |sum, &time| sum.saturating_add(time)),
-            step: median(&mut durations).unwrap_or_default(),
+            total: priced.fold(Nanos::ZERO, Nanos::saturating_add),
+            unpriced,
+            step,
             has_communication,
             steps,
         }

@@ -6,6 +6,7 @@ use mindprof_answers::micros;
 use mindprof_model::Nanos;
 use serde::Serialize;
 
+use crate::completeness::{Completeness, MISSING, NO_COMMON_CLOCK, NOT_COMPARED};
 use crate::excess::{Excess, Limit};
 use crate::label::RankLabel;
 use crate::lateness::Lateness;
@@ -27,8 +28,9 @@ const UNWITNESSED: &str = "a rank does something else while others communicate, 
     tells whether they wait for it";
 const WAITS_ELSEWHERE: &str = "a rank computes longer than the others, which do something else \
     meanwhile: whether they wait for it was not recorded as communication";
-const INCOMPLETE: &str = "ranks are missing or cannot be compared, and the others may wait for them: \
-    add their traces";
+
+const NOISY: &str = "a rank takes longer than the others by 5 % of a step or more, but steps differ so \
+    much that this may be chance: record more steps, and leave a processor to each rank";
 
 /// A machine is slow if at least this share of its ranks are, and other machines have few.
 const HOST_PERCENT: usize = 75;
@@ -84,6 +86,9 @@ pub struct Stragglers {
     pub next: Nanos,
     /// Why nothing can be told, or `None`.
     pub unknown: Option<&'static str>,
+    /// Why the slow ranks may be slow only because they wait for ranks that are not compared, or
+    /// `None`.
+    pub doubt: Option<&'static str>,
 }
 
 impl Straggler {
@@ -99,13 +104,12 @@ impl Straggler {
 }
 
 impl Stragglers {
-    /// Finds slow ranks in time linear in the number of steps of all ranks. `is_whole` tells whether
-    /// the ranks of the job are all there and of one run.
+    /// Finds slow ranks in time linear in the number of steps of all ranks.
     pub(crate) fn build(
         summaries: &[&RankSummary],
         times: &OwnTimes,
         lateness: &Lateness,
-        is_whole: bool,
+        completeness: Completeness,
     ) -> Self {
         let excesses = Excess::of_ranks(summaries.len(), times, sum_of);
         let compared = excesses.iter().flatten().count();
@@ -129,7 +133,7 @@ impl Stragglers {
         let limit = Limit::of(&excesses, times);
         let usual = usual_limit(summaries);
         let (mut next, mut is_unwitnessed) = (0, false);
-        let mut ranks: Vec<Straggler> = Vec::new();
+        let mut slow: Vec<(usize, Straggler)> = Vec::new();
         for (rank, excess) in excesses.iter().enumerate() {
             let Some(excess) = excess else { continue };
             if !limit.is_exceeded(excess) {
@@ -141,23 +145,33 @@ impl Stragglers {
             // Work that was not recorded would be taken for that of Python.
             straggler.cause = straggler.cause.filter(|_| summaries[rank].limit() == usual);
             match lateness.is_waited_for(rank) {
-                Some(true) => ranks.push(straggler),
+                Some(true) => slow.push((rank, straggler)),
                 // It has less to communicate than the others, and nobody waits for it.
                 Some(false) => {}
-                None if straggler.is_work() => ranks.push(straggler),
+                None if straggler.is_work() => slow.push((rank, straggler)),
                 None => is_unwitnessed = true,
             }
         }
-        ranks.sort_by_key(|straggler| std::cmp::Reverse(straggler.excess));
-        let is_compared = compared == summaries.len();
+        slow.sort_by_key(|(_, straggler)| std::cmp::Reverse(straggler.excess));
+        let slowest = slow.first().map(|&(rank, _)| rank);
+        let doubt = slowest.and_then(|slowest| doubt(slowest, times, lateness, completeness));
+        let ranks: Vec<Straggler> = slow.into_iter().map(|(_, straggler)| straggler).collect();
         let unknown = if !ranks.is_empty() {
             None
         } else if is_unwitnessed {
             Some(UNWITNESSED)
         } else if computes_longer(summaries.len(), times) {
             Some(WAITS_ELSEWHERE)
-        } else if !is_compared || (!is_whole && waits(times)) {
-            Some(INCOMPLETE)
+        } else if completeness.lacks_ranks && waits(times) {
+            Some(MISSING)
+        } else if compared < summaries.len() {
+            Some(NOT_COMPARED)
+        } else if excesses
+            .iter()
+            .flatten()
+            .any(|excess| limit.may_be_exceeded(excess))
+        {
+            Some(NOISY)
         } else {
             None
         };
@@ -166,6 +180,7 @@ impl Stragglers {
             ranks,
             next: Nanos(next.unsigned_abs()),
             unknown,
+            doubt,
         }
     }
 }
@@ -180,13 +195,35 @@ fn computes_longer(ranks: usize, times: &OwnTimes) -> bool {
     found.any(|excess| limit.is_exceeded(excess))
 }
 
+/// Returns why the slowest rank may itself wait for one that is not compared, or `None` if all ranks
+/// are compared or it hardly communicates.
+fn doubt(
+    slowest: usize,
+    times: &OwnTimes,
+    lateness: &Lateness,
+    completeness: Completeness,
+) -> Option<&'static str> {
+    let is_unwitnessed = completeness.has_ends_apart && lateness.is_waited_for(slowest).is_none();
+    let doubt = completeness.doubt();
+    let doubt = doubt.or_else(|| is_unwitnessed.then_some(NO_COMMON_CLOCK));
+    let ranks = times.steps.iter().flat_map(|step| &step.ranks);
+    let own = ranks.filter(|(rank, ..)| *rank == slowest);
+    let communication = own.map(|(_, duration, own)| duration.0.saturating_sub(sum_of(own)));
+    doubt.filter(|_| matters(communication.collect(), times))
+}
+
 /// Returns whether ranks communicate for long enough that waiting may matter.
 fn waits(times: &OwnTimes) -> bool {
     let communication = times
         .steps
         .iter()
         .map(|step| step.duration.0.saturating_sub(step.own));
-    let middle = median(&mut communication.collect::<Vec<u64>>()).unwrap_or(0);
+    matters(communication.collect(), times)
+}
+
+/// Returns whether the communication of the median step may be a wait that matters.
+fn matters(mut communication: Vec<u64>, times: &OwnTimes) -> bool {
+    let middle = median(&mut communication).unwrap_or(0);
     u128::from(middle) * 100 >= u128::from(times.step.0) * u128::from(WAITING_PERCENT)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mindprof_analyze::Analysis;
 use mindprof_answers::{
-    Advice, Confidence, Device, OwnCode, StepClass, StepSplit, StepTimes, WorkClasses,
+    Advice, Confidence, Device, OwnCode, StepClass, StepSplit, StepTimes, Steps, WorkClasses,
 };
 use mindprof_model::{Damage, LossCause, Nanos, Profile};
 use serde_json::Value;
@@ -277,6 +277,9 @@ fn steps(analysis: &Analysis, own: &OwnCode, device: &Device) -> Vec<RankStep> {
             .map(|step| RankStep::new(step.step.number, step.step.start, &step.split))
             .collect()
     };
+    // Imports and all other preparation would be compared with steps.
+    let first = Steps::build(analysis.profile()).first_of_marks();
+    steps.retain(|step| Some(step.number) != first.map(|first| first.number));
     steps.sort_unstable();
     steps
 }

@@ -88,7 +88,7 @@ pub(crate) const fn cause_words(cause: Cause) -> &'static str {
         Cause::Computing => "computing",
         Cause::Data => "loading data",
         Cause::Copies => "copies",
-        Cause::Host => "CPU work",
+        Cause::Host => "CPU work or idle time",
     }
 }
 

@@ -46,12 +46,12 @@ pub(super) const ENDS_DIFFER: JobRule = JobRule {
 type Alike = (CollectiveKind, u64, usize);
 
 fn slow_link(facts: &Facts<'_>) -> Outcome {
-    let arrivals = match facts.in_steps() {
-        Ok(arrivals) => arrivals,
-        Err(missing) => return Outcome::Unknown(missing),
-    };
+    facts.by_known_size(slow_link_of)
+}
+
+fn slow_link_of(facts: &Facts<'_>, arrivals: &[&Arrival]) -> Outcome {
     let mut alike: BTreeMap<Alike, BTreeMap<usize, Vec<&Arrival>>> = BTreeMap::new();
-    for arrival in arrivals {
+    for &arrival in arrivals {
         let key = (arrival.kind, arrival.bytes, arrival.ranks.len());
         let groups = alike.entry(key).or_default();
         groups.entry(arrival.group).or_default().push(arrival);
@@ -111,12 +111,12 @@ fn median_transfer<'a>(list: impl Iterator<Item = &'a Arrival>) -> Option<Nanos>
 }
 
 fn slowed_by_compute(facts: &Facts<'_>) -> Outcome {
-    let arrivals = match facts.in_steps() {
-        Ok(arrivals) => arrivals,
-        Err(missing) => return Outcome::Unknown(missing),
-    };
+    facts.by_known_size(slowed_by_compute_of)
+}
+
+fn slowed_by_compute_of(facts: &Facts<'_>, arrivals: &[&Arrival]) -> Outcome {
     let mut alike: BTreeMap<(usize, CollectiveKind, u64), [Vec<&Arrival>; 2]> = BTreeMap::new();
-    for arrival in arrivals {
+    for &arrival in arrivals {
         // Waiting hides nothing and is hidden by nothing, so only the transfer counts.
         let hidden = u128::from(arrival.hidden.0);
         let exposed = u128::from(exposed(arrival).0);

@@ -68,9 +68,10 @@ fn slow_rank(facts: &Facts<'_>) -> Outcome {
         .ranks
         .iter()
         .all(|straggler| straggler.cause == first);
+    let is_doubted = stragglers.doubt.is_some();
     Outcome::Found(Evidence {
         share,
-        low: share / 2.0,
+        low: if is_doubted { 0.0 } else { share / 2.0 },
         high: slowest.share.max(share),
         ranks: stragglers
             .ranks
@@ -83,6 +84,7 @@ fn slow_rank(facts: &Facts<'_>) -> Outcome {
             .map(|host| host.host.clone())
             .collect(),
         cause: first.filter(|_| is_shared),
+        confidence: is_doubted.then_some(Confidence::Low),
         ..Evidence::default()
     })
 }
@@ -115,7 +117,7 @@ fn price(facts: &Facts<'_>) -> f64 {
 
 /// Returns the share of the steps that the ranks which communicate longest can have waited.
 fn longest_wait(facts: &Facts<'_>) -> f64 {
-    let longest = facts.times.steps.iter().map(|step| {
+    let longest = facts.times.priced().iter().map(|step| {
         let ranks = step.ranks.iter();
         let times = ranks.map(|(_, duration, own)| duration.0.saturating_sub(sum_of(own)));
         times.max().unwrap_or(0)

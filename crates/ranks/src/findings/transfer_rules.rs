@@ -82,13 +82,13 @@ fn exposed(facts: &Facts<'_>, is_meant: impl Fn(f64) -> bool) -> Outcome {
 
 /// Sending the small messages of a step as one leaves the longest of them.
 fn small_messages(facts: &Facts<'_>) -> Outcome {
-    let arrivals = match facts.in_steps() {
-        Ok(arrivals) => arrivals,
-        Err(missing) => return Outcome::Unknown(missing),
-    };
+    facts.by_known_size(small_messages_of)
+}
+
+fn small_messages_of(facts: &Facts<'_>, arrivals: &[&Arrival]) -> Outcome {
     let mut by_step: BTreeMap<_, Vec<&Arrival>> = BTreeMap::new();
-    for arrival in arrivals {
-        if (1..SMALL_BYTES).contains(&arrival.bytes) {
+    for &arrival in arrivals {
+        if arrival.bytes < SMALL_BYTES {
             let key = (arrival.step, arrival.group, arrival.kind);
             by_step.entry(key).or_default().push(arrival);
         }

@@ -1,6 +1,6 @@
 //! Data that do not allow an answer: nobody is blamed, and nobody is cleared.
 
-use mindprof_answers::StepClass;
+use mindprof_answers::{Confidence, StepClass};
 use mindprof_model::Nanos;
 use mindprof_ranks::{JobAnswer, RankSummary, RowKind};
 
@@ -20,6 +20,13 @@ fn is_unknown(answer: &JobAnswer, rule: &str) -> bool {
         .unknown
         .iter()
         .any(|unknown| unknown.rule == rule)
+}
+
+/// Returns why a rule cannot tell, or nothing if it can.
+fn why_unknown(answer: &JobAnswer, rule: &str) -> &'static str {
+    let mut unknown = answer.findings.unknown.iter();
+    let found = unknown.find(|unknown| unknown.rule == rule);
+    found.map_or("", |unknown| unknown.missing)
 }
 
 /// Turns time of a class into idle time in all steps.
@@ -46,7 +53,10 @@ fn waits_for_a_rank_that_is_missing_are_no_transfers() {
         answer.findings.found
     );
     for rule in ["slow-rank", "poor-overlap", "communication-heavy"] {
-        assert!(is_unknown(&answer, rule), "{rule}");
+        assert!(
+            why_unknown(&answer, rule).starts_with("ranks are missing"),
+            "{rule}"
+        );
     }
     assert!(answer.communication.rows.is_empty() && answer.communication.incomplete == 20);
 }
@@ -320,4 +330,203 @@ fn absurd_times_do_not_panic() {
     let answer = answer(summaries);
     let shares = answer.findings.found.iter().map(|found| found.high);
     assert!(shares.fold(0.0, f64::max) <= 1.0);
+}
+
+/// Returns the summaries of a job whose ranks read the same clock.
+fn on_one_clock(job: &Job) -> Vec<RankSummary> {
+    let mut summaries = job.summaries();
+    for summary in &mut summaries {
+        summary.reference_unix_ns = job.base_unix_ns;
+    }
+    summaries
+}
+
+/// Returns a job with steps of 50 ms whose ranks wait for a processor at the ends of collectives,
+/// longer on each rank than on the one before.
+fn busy_job() -> Job {
+    let mut job = Job::new(4, 20);
+    for rank in 0..4 {
+        job = job.with(rank, None, Work::Computing, 40_000);
+    }
+    (job.end_noise_ns, job.late_ns) = (4_000_000, 500_000);
+    job
+}
+
+// rank 0   |------------|..              all ranks have the same data, and get a processor later
+// rank 1   |------------|.....|          by chance
+#[test]
+fn ranks_of_a_busy_machine_keep_its_clock() {
+    let told = answer(on_one_clock(&busy_job()));
+    assert!(told.clocks.doubtful.is_empty() && told.clocks.unknown.is_empty());
+    let offsets: Vec<_> = told
+        .clocks
+        .ranks
+        .iter()
+        .map(|clock| clock.offset_ns)
+        .collect();
+    assert_eq!(offsets, [0; 4]);
+    assert_eq!(told.clocks.error, Nanos(1_000_000));
+    let kept = told.clocks.ranks.iter().filter(|clock| clock.is_of_machine);
+    assert_eq!(kept.count(), 3);
+    assert!(told.stragglers.ranks.is_empty());
+    let rules: Vec<&str> = told.findings.found.iter().map(|found| found.rule).collect();
+    assert_eq!(rules, ["ends-differ"]);
+    for rule in [
+        "poor-overlap",
+        "communication-heavy",
+        "uneven-work",
+        "slow-link",
+    ] {
+        let why = why_unknown(&told, rule);
+        assert!(
+            why.starts_with("collectives end far apart"),
+            "{rule}: {why}"
+        );
+    }
+    assert!(told.communication.has_ends_apart);
+    let rates = told.communication.rows.iter().map(|row| row.bytes_per_s);
+    assert!(rates.flatten().next().is_none());
+}
+
+#[test]
+fn a_slow_rank_of_a_busy_machine_is_found() {
+    let job = busy_job().with(2, None, Work::Computing, 20_000);
+    let told = answer(on_one_clock(&job));
+    let slow: Vec<_> = told
+        .stragglers
+        .ranks
+        .iter()
+        .map(|slow| slow.rank.rank)
+        .collect();
+    assert_eq!((slow, told.stragglers.doubt), (vec![Some(2)], None));
+    // Each of the others waits 20 ms of 70 ms for it.
+    let share = found(&told, "slow-rank").unwrap().share;
+    assert!((share - 20.0 / 70.0).abs() < 0.05, "{share}");
+}
+
+#[test]
+fn only_ranks_of_one_machine_have_one_clock() {
+    let of_machine = |change: fn(&mut RankSummary)| {
+        let mut summaries = on_one_clock(&busy_job());
+        summaries.iter_mut().for_each(change);
+        let told = answer(summaries);
+        told.clocks
+            .ranks
+            .iter()
+            .filter(|clock| clock.is_of_machine)
+            .count()
+    };
+    assert_eq!(of_machine(|_| {}), 3);
+    assert_eq!(of_machine(|summary| summary.identity.host = None), 0);
+    let every_machine = |summary: &mut RankSummary| {
+        summary.identity.host = Some("localhost.localdomain".into());
+    };
+    assert_eq!(of_machine(every_machine), 0);
+    let own_machine = |summary: &mut RankSummary| {
+        summary.identity.host = summary
+            .identity
+            .rank
+            .map(|rank| format!("node{rank}").into());
+    };
+    assert_eq!(of_machine(own_machine), 0);
+    // More than a step lies between the clocks, so that they are not the same.
+    let own_clock = |summary: &mut RankSummary| {
+        let rank = u64::from(summary.identity.rank.unwrap());
+        summary.reference_unix_ns += 200_000_000 * rank;
+    };
+    assert_eq!(of_machine(own_clock), 0);
+}
+
+// rank 0..7   |--work--|-----------wait-----------|--|
+// rank 5      |----------work---------|---wait----|--|      others wait for it, and it may wait for
+// rank 2      |--------------- ? -----------------|--|      rank 2, which has no file
+#[test]
+fn a_slow_rank_that_communicates_may_wait_for_a_missing_one() {
+    let job = |transfer: u64| {
+        let mut job = Job::new(8, 10).with(5, None, Work::Computing, 5_000);
+        job.transfer = transfer;
+        job
+    };
+    let whole = job(1_000).answer();
+    assert_eq!(whole.stragglers.doubt, None);
+    assert!(found(&whole, "slow-rank").unwrap().low > 0.0);
+    let mut summaries = job(1_000).summaries();
+    summaries.remove(2);
+    let lacking = answer(summaries);
+    let slow = found(&lacking, "slow-rank").expect("it is slower than the others that are there");
+    assert_eq!((slow.low, slow.confidence), (0.0, Confidence::Low));
+    assert!(
+        lacking
+            .stragglers
+            .doubt
+            .unwrap()
+            .starts_with("ranks are missing")
+    );
+    // It hardly communicates, so it waits for nobody.
+    let mut summaries = job(100).summaries();
+    summaries.remove(2);
+    let busy = answer(summaries);
+    assert_eq!(busy.stragglers.doubt, None);
+    assert!(found(&busy, "slow-rank").unwrap().low > 0.0);
+}
+
+#[test]
+fn a_slow_rank_may_wait_for_one_that_is_not_compared() {
+    let mut job = Job::new(8, 10).with(5, None, Work::Computing, 5_000);
+    job.transfer = 1_000;
+    let mut other = Job::new(8, 10).with(0, Some(2), Work::Host, 40_000);
+    other = other.with(1, Some(6), Work::Host, 70_000);
+    other.base_unix_ns += 60_000_000_000;
+    let mut summaries = job.summaries();
+    summaries[4] = other.summaries().swap_remove(4);
+    let told = answer(summaries);
+    let doubt = told.stragglers.doubt.unwrap();
+    assert!(doubt.contains("cannot be compared"), "{doubt}");
+    assert_eq!(why_unknown(&told, "poor-overlap"), doubt);
+}
+
+#[test]
+fn without_a_common_clock_the_reason_is_told() {
+    let mut job = busy_job();
+    (job.ranks_per_host, job.end_noise_ns) = (1, 12_000_000);
+    let told = job.answer();
+    assert_eq!(told.clocks.doubtful.len(), 3);
+    let why = why_unknown(&told, "ends-differ");
+    assert!(why.contains("clocks of ranks cannot be aligned"), "{why}");
+}
+
+#[test]
+fn sizes_that_are_not_known_are_no_zeros() {
+    let job = Job::new(8, 10).with(5, None, Work::Computing, 2_000);
+    let sized = job.answer().communication;
+    assert_eq!(sized.rows[0].bytes, Some(20 * 16_000_000));
+    assert_eq!(sized.worst[0].bytes, Some(16_000_000));
+    let mut summaries = job.summaries();
+    for found in summaries
+        .iter_mut()
+        .flat_map(|summary| &mut summary.collectives)
+    {
+        found.bytes = 0;
+    }
+    let unsized_ones = answer(summaries).communication;
+    assert_eq!(unsized_ones.rows[0].bytes, None);
+    assert_eq!(unsized_ones.rows[0].bytes_per_s, None);
+    assert!(unsized_ones.worst.iter().all(|worst| worst.bytes.is_none()));
+}
+
+#[test]
+fn a_slow_rank_that_noise_may_explain_is_unknown() {
+    let mut job = Job::new(4, 10);
+    let times = [0, 0, 1_500, 1_600, 3_000, 6_000, 9_000, 0, 12_000, 2_000];
+    for (step, time) in (0..).zip(times) {
+        job = job.with(2, Some(step), Work::Computing, time);
+    }
+    let told = job.answer();
+    assert!(told.stragglers.ranks.is_empty());
+    let why = why_unknown(&told, "slow-rank");
+    assert!(why.contains("may be chance"), "{why}");
+    let quiet = Job::new(4, 10)
+        .with(2, None, Work::Computing, 1_500)
+        .answer();
+    assert_eq!(quiet.stragglers.ranks.len(), 1);
 }

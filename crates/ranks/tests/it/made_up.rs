@@ -139,6 +139,20 @@ fn a_slow_step_has_its_rank_and_its_cause() {
 }
 
 #[test]
+fn a_long_first_step_does_not_hide_what_the_others_cost() {
+    let mut job = Job::new(4, 12).with(2, None, Work::Data, 5_000);
+    for rank in 0..4 {
+        job = job.with(rank, Some(0), Work::Host, 60_000_000);
+    }
+    let answer = job.answer();
+    assert_eq!(answer.slow_steps[0].number, 0);
+    let finding = &answer.findings.found[0];
+    let share = 5_000.0 / (2 * HALF + 5_000 + 200) as f64;
+    assert_eq!(finding.rule, "slow-rank");
+    assert!((finding.share - share).abs() < 0.02, "{}", finding.share);
+}
+
+#[test]
 fn ranks_that_hold_up_a_step_alike_are_blamed_together() {
     let blamed = |times: [(u64, u64); 2]| {
         let mut job = Job::new(8, 12);

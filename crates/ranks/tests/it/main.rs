@@ -9,5 +9,6 @@ mod hta;
 mod job;
 mod made_up;
 mod merging;
+mod preparation;
 mod rules;
 mod runs;

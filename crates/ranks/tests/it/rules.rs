@@ -83,6 +83,15 @@ fn many_small_messages_are_priced_without_the_longest() {
         finding(&with(4_096, 1), "small-messages").is_none(),
         "two are not many"
     );
+    // Messages of unknown sizes may be small.
+    let unknown = with(0, 4);
+    assert!(finding(&unknown, "small-messages").is_none());
+    let why = unknown.findings.unknown.iter();
+    let why: Vec<_> = why.map(|unknown| (unknown.rule, unknown.missing)).collect();
+    assert!(
+        matches!(why[..], [("small-messages", missing)] if missing.contains("sizes of messages")),
+        "{why:?}"
+    );
 }
 
 #[test]

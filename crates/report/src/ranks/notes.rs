@@ -88,13 +88,33 @@ pub(crate) fn clock_notes(answer: &JobAnswer) -> Vec<String> {
                 format!("{sign}{}", short_time(Nanos(offset.unsigned_abs())))
             }
         };
-        let line = format!(
-            "Clocks: {} aligned on collectives, offsets {} to {}, error {}",
-            counted(clocks.ranks.len() as u64, "rank"),
-            signed(least),
-            signed(most),
-            short_time(clocks.error)
-        );
+        let of_machine = clocks
+            .ranks
+            .iter()
+            .filter(|clock| clock.is_of_machine)
+            .count();
+        let line = if of_machine + 1 == clocks.ranks.len() {
+            format!(
+                "Clocks: {} on the clock of their machine, error {}",
+                counted(clocks.ranks.len() as u64, "rank"),
+                short_time(clocks.error)
+            )
+        } else {
+            let kept = match of_machine {
+                0 => String::new(),
+                count => format!(
+                    "; {} on the clock of the machine",
+                    counted(count as u64, "rank")
+                ),
+            };
+            format!(
+                "Clocks: {} aligned on collectives, offsets {} to {}, error {}{kept}",
+                counted((clocks.ranks.len() - of_machine) as u64, "rank"),
+                signed(least),
+                signed(most),
+                short_time(clocks.error)
+            )
+        };
         notes.push(line);
     }
     if !clocks.doubtful.is_empty() {
@@ -105,6 +125,12 @@ pub(crate) fn clock_notes(answer: &JobAnswer) -> Vec<String> {
         notes.push(line);
     }
     let communication = &answer.communication;
+    if communication.has_ends_apart && !communication.rows.is_empty() {
+        notes.push(
+            "Collectives end far apart on different ranks, so times of transfers may include waits for a processor"
+                .into(),
+        );
+    }
     if communication.unmatched > 0 {
         let mut line = format!(
             "{} could not be matched between ranks",

@@ -119,12 +119,15 @@ pub(super) fn push_collectives(text: &mut String, answer: &JobAnswer, layout: Ra
         let rate = row
             .bytes_per_s
             .map_or_else(|| "-".into(), |rate| format!("{:.1}", rate / 1e9));
-        let mean = row.bytes / row.count.max(1);
+        let mean = row.bytes.map_or_else(
+            || "-".into(),
+            |bytes| memory_text(i64::try_from(bytes / row.count.max(1)).unwrap_or(i64::MAX)),
+        );
         vec![
             row.kind.name().into(),
             cut(&visible(&row.ranks), Some(8)),
             row.count.to_string(),
-            memory_text(i64::try_from(mean).unwrap_or(i64::MAX)),
+            mean,
             short_time(Nanos(row.transfer.0 / row.count.max(1))),
             short_time(Nanos(row.wait.0 / row.count.max(1))),
             rate,

@@ -4,6 +4,7 @@ use mindprof_formats::counted;
 use mindprof_ranks::{Blame, JobAnswer};
 
 use super::{cause_words, ranks_words, share_words};
+use crate::sentence::sentence;
 use crate::steps::short_time;
 use crate::visible::visible;
 
@@ -42,7 +43,16 @@ fn finding(answer: &JobAnswer, ranks: usize) -> String {
             let why = first.cause.map_or_else(String::new, |cause| {
                 format!(", mostly because of {}", cause_words(cause))
             });
-            format!("{ranks} {is} slow{why}; the others wait for {them}, {share} of each step")
+            let Some(doubt) = answer.stragglers.doubt else {
+                return format!(
+                    "{ranks} {is} slow{why}; the others wait for {them}, {share} of each step"
+                );
+            };
+            let most = share_words(first.high);
+            format!(
+                "{ranks} {is} slow{why}; the others wait for {them}, at most {most} of each step. {}",
+                sentence(doubt)
+            )
         }
         _ if first.share > 0.0 => format!("{}, which costs {share} of each step", first.summary),
         _ => first.summary.into(),

@@ -41,6 +41,13 @@ fn cause_cell(cause: Option<Cause>) -> Cell {
     Cell::text(cause.map_or("no single cause", cause_words))
 }
 
+/// Returns the size of a message, or an empty cell if it is not known.
+fn bytes_cell(bytes: Option<u64>) -> Cell {
+    bytes.map_or(Cell::Empty, |bytes| {
+        Cell::bytes(i64::try_from(bytes).unwrap_or(i64::MAX))
+    })
+}
+
 fn signed(nanoseconds: i64) -> Cell {
     Cell::Number(nanoseconds as f64)
 }
@@ -295,7 +302,7 @@ pub(super) fn collective_tables(answer: &JobAnswer) -> [Table; 2] {
             Cell::text(row.ranks.as_str()),
             Cell::text(row.description.as_str()),
             Cell::count(row.count),
-            Cell::bytes(i64::try_from(mean(row.bytes)).unwrap_or(i64::MAX)),
+            bytes_cell(row.bytes.map(mean)),
             Cell::time(Nanos(mean(row.transfer.0))),
             Cell::time(Nanos(mean(row.wait.0))),
             row.bytes_per_s.map_or(Cell::Empty, Cell::Number),
@@ -333,7 +340,7 @@ pub(super) fn collective_tables(answer: &JobAnswer) -> [Table; 2] {
             Cell::text(worst.group.as_str()),
             worst.step.map_or(Cell::Empty, Cell::count),
             worst.sequence.map_or(Cell::Empty, Cell::count),
-            Cell::bytes(i64::try_from(worst.bytes).unwrap_or(i64::MAX)),
+            bytes_cell(worst.bytes),
             Cell::time(worst.skew),
             Cell::time(worst.transfer),
             rank_cell(&worst.last),
