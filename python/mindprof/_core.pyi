@@ -70,6 +70,7 @@ __all__ = [
     "check_torch_memory",
     "check_torch_results",
     "checked_only",
+    "choose_rank_files",
     "clear_autocast_cache",
     "close_operator",
     "complete",
@@ -108,7 +109,6 @@ __all__ = [
     "is_hidden_event",
     "is_observing_torch",
     "is_profiling",
-    "is_rank_path",
     "is_recording",
     "is_shown_frame",
     "last_part",
@@ -456,7 +456,7 @@ def load_bytes(
     bytes: bytes, name: str, max_bytes: int | None = None
 ) -> tuple[Profile, list[tuple[str, int, str]]]: ...
 def list_rank_files(folder: str | PathLike[str]) -> list[Path]: ...
-def is_rank_path(path: str | PathLike[str]) -> bool: ...
+def choose_rank_files(paths: list[str]) -> list[Path]: ...
 def summarize_rank(path: str | PathLike[str]) -> bytes: ...
 def summarize_rank_bytes(trace: bytes, name: str) -> bytes: ...
 def merge_ranks(parts: list[bytes]) -> bytes: ...

@@ -31,8 +31,8 @@ def _found_remotely(source: str) -> list[str]:
     files, path = file_system(source)
     if files.isdir(path):
         # Folders above the source may be hidden.
-        inner = ((name, name[len(path) :].strip("/")) for name in files.find(path))
-        found = [name for name, part in inner if _core.is_rank_path(part)]
+        inner = {name[len(path) :].strip("/"): name for name in files.find(path)}
+        found = [inner[os.fspath(part)] for part in _core.choose_rank_files([*inner])]
     elif "*" in path:
         # As in a shell, a star at the beginning of a name matches no hidden file.
         hidden = os.path.basename(path).startswith(".")

@@ -51,8 +51,8 @@ pub use paths::{FoldedLines, paths_json, write_callers, write_folded_paths, writ
 pub use place::Place;
 pub use rank_archive::{is_rank_archive, write_rank_archive, write_rank_archive_file};
 pub use rank_files::{
-    RankFiles, is_rank_file, read_ranks, read_ranks_from, summarize_bytes, summarize_file,
-    summarize_files, summarize_stream,
+    RankFiles, read_ranks, read_ranks_from, summarize_bytes, summarize_file, summarize_files,
+    summarize_stream,
 };
 pub use rank_parquet::write_ranks_parquet;
 pub use rank_trace::{RankTrace, merge_rank_traces};

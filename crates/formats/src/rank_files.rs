@@ -3,6 +3,8 @@
 //! Several files are summed up at the same time, each thread with one file, so that memory is
 //! bounded by the largest files and not by their number.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::num::NonZeroUsize;
@@ -24,12 +26,27 @@ const COMPRESSIONS: [&str; 3] = [".gz", ".zst", ".zstd"];
 /// The folder with the results in a folder of an Ascend profiler, which is read as one trace.
 const ASCEND_RESULTS: &str = "ASCEND_PROFILER_OUTPUT";
 
+/// The files of `mindprof run` that lie beside its trace, the first two of them always or for each of
+/// several ranks. Those of several windows have numbers.
+const RESULTS: [&str; 7] = [
+    "summary.json",
+    "summary.ranks",
+    "table.txt",
+    "stacks.folded",
+    "flamegraph.svg",
+    "report.html",
+    "memory.html",
+];
+
+/// The file in which rank 0 of `mindprof run` leaves the summaries of all ranks, beside their folders.
+const JOB: &str = "job.ranks";
+
 /// The files of a folder by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankFiles {
     /// Traces and summaries, sorted. Folders of Ascend profilers are traces.
     pub found: Vec<PathBuf>,
-    /// Other files, sorted.
+    /// Other files, sorted, without those that `mindprof run` writes beside a trace.
     pub others: Vec<PathBuf>,
 }
 
@@ -63,10 +80,78 @@ impl RankFiles {
                 }
             }
         }
+        files.leave_out_results();
         files.found.sort_unstable();
         files.others.sort_unstable();
         Ok(files)
     }
+
+    /// Chooses the traces and summaries among the paths of files below a folder. Nothing of them may be
+    /// hidden, and the files need not exist.
+    pub fn among(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let is_hidden = |path: &PathBuf| {
+            let mut parts = path.iter().map(|part| part.to_string_lossy());
+            parts.any(|part| part.starts_with('.'))
+        };
+        let shown = paths.into_iter().filter(|path| !is_hidden(path));
+        let (found, others) = shown.partition(|path| is_named_like_a_trace(path));
+        let mut files = Self { found, others };
+        files.leave_out_results();
+        files.found.sort_unstable();
+        files.others.sort_unstable();
+        files
+    }
+
+    /// Takes the traces alone of the results of `mindprof run`. Its other files describe the same
+    /// events, and some of them are named like a trace.
+    fn leave_out_results(&mut self) {
+        let all = || self.found.iter().chain(&self.others);
+        let folders_of = |is_meant: fn(&str) -> bool| -> BTreeSet<PathBuf> {
+            let meant = all().filter(|path| is_meant(&name_of(path)));
+            meant
+                .filter_map(|path| Some(path.parent()?.to_path_buf()))
+                .collect()
+        };
+        let (traces, results) = (folders_of(is_run_trace), folders_of(is_run_summary));
+        let runs: BTreeSet<PathBuf> = traces.intersection(&results).cloned().collect();
+        let jobs: BTreeSet<PathBuf> = runs
+            .iter()
+            .filter_map(|run| Some(run.parent()?.to_path_buf()))
+            .collect();
+        let folder_of = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let is_in_run = |path: &PathBuf| runs.contains(&folder_of(path));
+        let is_result = |path: &PathBuf| {
+            let name = name_of(path);
+            let is_of_job = name == JOB && jobs.contains(&folder_of(path));
+            is_of_job || (is_in_run(path) && RESULTS.contains(&&*without_window(&name)))
+        };
+        self.found.retain(|path| !is_result(path));
+        self.others.retain(|path| !is_result(path));
+        let is_foreign = |path: &mut PathBuf| is_in_run(path) && !is_run_trace(&name_of(path));
+        self.others.extend(self.found.extract_if(.., is_foreign));
+    }
+}
+
+/// Returns whether a file is named like a trace of `mindprof run`: `trace.json.gz`, or
+/// `trace-2.json.gz` of its second window.
+fn is_run_trace(name: &str) -> bool {
+    without_window(name) == "trace.json.gz"
+}
+
+fn is_run_summary(name: &str) -> bool {
+    RESULTS[..2].contains(&&*without_window(name))
+}
+
+/// Returns the name of a file of `mindprof run` without the number of its window.
+fn without_window(name: &str) -> Cow<'_, str> {
+    let Some((stem, rest)) = name.split_once('-') else {
+        return name.into();
+    };
+    let end = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    if end.len() == rest.len() {
+        return name.into();
+    }
+    format!("{stem}{end}").into()
 }
 
 /// Returns whether a folder is a recording of an Ascend profiler, which has several files for one
@@ -78,13 +163,6 @@ fn is_recording(folder: &Path) -> bool {
 /// Returns whether a path leads to a regular file, or to nothing, which reading it reports.
 fn is_file_or_gone(path: &Path) -> bool {
     fs::metadata(path).map_or(true, |found| found.is_file())
-}
-
-/// Returns whether a path below a folder is one that [`RankFiles::list`] finds: it is named like a
-/// trace or a summary, and nothing of it is hidden. The file need not exist.
-pub fn is_rank_file(path: &Path) -> bool {
-    let mut parts = path.iter().map(|part| part.to_string_lossy());
-    !parts.any(|part| part.starts_with('.')) && is_named_like_a_trace(path)
 }
 
 fn is_named_like_a_trace(path: &Path) -> bool {
@@ -305,10 +383,54 @@ mod tests {
         );
         assert_eq!(files.others, [folder.path().join("notes.txt")]);
         assert!(RankFiles::list(&folder.path().join("nowhere")).is_err());
-        assert!(is_rank_file(Path::new("node1/rank1.json")));
-        for path in [".checkpoints/rank2.json", "node1/.rank3.json", "notes.txt"] {
-            assert!(!is_rank_file(Path::new(path)), "{path}");
-        }
+        let names = [
+            "node1/rank1.json",
+            ".checkpoints/rank2.json",
+            "node1/.rank3.json",
+            "notes.txt",
+        ];
+        let files = RankFiles::among(names.map(PathBuf::from));
+        assert_eq!(files.found, [Path::new("node1/rank1.json")]);
+        assert_eq!(files.others, [Path::new("notes.txt")]);
+    }
+
+    #[test]
+    fn results_of_a_run_are_their_trace_alone() {
+        let names = |names: &[&str]| -> Vec<PathBuf> { names.iter().map(PathBuf::from).collect() };
+        let results = [
+            "out/job.ranks",
+            "out/rank0/functions.json",
+            "out/rank0/report.html",
+            "out/rank0/summary.json",
+            "out/rank0/summary.ranks",
+            "out/rank0/trace.json.gz",
+            "out/rank1/summary-1.json",
+            "out/rank1/summary-2.json",
+            "out/rank1/summary.ranks",
+            "out/rank1/table-1.txt",
+            "out/rank1/trace-1.json.gz",
+            "out/rank1/trace-2.json.gz",
+        ];
+        let files = RankFiles::among(names(&results));
+        let traces = [
+            "out/rank0/trace.json.gz",
+            "out/rank1/trace-1.json.gz",
+            "out/rank1/trace-2.json.gz",
+        ];
+        assert_eq!(files.found, names(&traces));
+        // Files that somebody put there are told.
+        assert_eq!(files.others, names(&["out/rank0/functions.json"]));
+        // In a folder of another kind, nothing is left out.
+        let others = [
+            "a/summary.json",
+            "b/report.html.json",
+            "b/trace.json.gz",
+            "job.ranks",
+            "rank0.json",
+        ];
+        assert_eq!(RankFiles::among(names(&others)).found, names(&others));
+        let inside = RankFiles::among(names(&["summary.json", "trace.json.gz"]));
+        assert_eq!(inside.found, names(&["trace.json.gz"]));
     }
 
     #[test]

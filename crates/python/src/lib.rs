@@ -141,7 +141,7 @@ mod _core {
     };
     #[pymodule_export]
     use crate::ranks::{
-        ask_ranks, count_ranks, is_rank_path, list_rank_files, merge_ranks, summarize_rank,
+        ask_ranks, choose_rank_files, count_ranks, list_rank_files, merge_ranks, summarize_rank,
         summarize_rank_bytes, tell_ranks, write_ranks_html, write_ranks_parquet, write_ranks_trace,
     };
     #[pymodule_export]

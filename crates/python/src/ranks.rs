@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use mindprof_formats::{
-    RankFiles, RankTrace, is_rank_archive, is_rank_file, merge_rank_traces, summarize_bytes,
-    summarize_file, write_rank_archive_file,
+    RankFiles, RankTrace, is_rank_archive, merge_rank_traces, summarize_bytes, summarize_file,
+    write_rank_archive_file,
 };
 use mindprof_ranks::{JobAnswer, Ranks, StepGrid};
 use mindprof_report::{RanksLayout, ranks_text, write_ranks_page_file};
@@ -22,10 +22,10 @@ pub(crate) fn list_rank_files(py: Python<'_>, folder: PathBuf) -> PyResult<Vec<P
     py.enter_alone(|| Ok::<_, Error>(RankFiles::list(&folder)?.found))
 }
 
-/// Returns whether a path below a folder is named like a trace or a summary, and is not hidden.
+/// Returns the traces and summaries among the paths of files below a folder.
 #[pyfunction]
-pub(crate) fn is_rank_path(path: PathBuf) -> bool {
-    is_rank_file(&path)
+pub(crate) fn choose_rank_files(paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    RankFiles::among(paths).found
 }
 
 /// Sums up a trace, and returns the bytes of the summary.

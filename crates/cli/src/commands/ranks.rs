@@ -190,7 +190,7 @@ fn tell_others(folder: &Path, others: &[PathBuf]) {
         let (folder, first) = (folder.display(), first.display());
         let count = counted(others.len() as u64, "file");
         tell(&format!(
-            "note: {folder}: left out {count} not named like a trace: {first}"
+            "note: {folder}: left out {count} not taken for a trace: {first}"
         ));
     }
 }
