@@ -21,7 +21,8 @@ SCRIPT = """\
 #!{python}
 import sys
 from mindprof._command import main
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
 """
 METADATA = """\
 Metadata-Version: 2.1

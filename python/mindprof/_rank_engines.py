@@ -58,7 +58,7 @@ def _summarized(source: str, data: bytes | None = None) -> Result:
         return None, str(error)
 
 
-def _lost(path: str, reason: object = "it may need more memory than there is") -> Result:
+def _lost(path: str, reason: str) -> Result:
     """Returns the result of a file whose workers were lost."""
     return None, f"{path}: the worker that read it was lost: {reason}"
 
@@ -121,7 +121,21 @@ def _summarized_alone(path: str, spawn: Any) -> Result:
         with ProcessPoolExecutor(1, mp_context=spawn) as pool:
             return pool.submit(_summarized, path).result()
     except BrokenProcessPool:
-        return _lost(path)
+        return _lost(path, _why_lost())
+
+
+def _why_lost() -> str:
+    """Returns why a process was lost: it ran a script without a guard, or lacks memory."""
+    script = getattr(sys.modules["__main__"], "__file__", None)
+    try:
+        with open(script or "", encoding="utf-8", errors="replace") as file:
+            is_guarded = "__main__" in file.read()
+    except OSError:
+        is_guarded = True
+    if is_guarded:
+        return "it may need more memory than there is"
+    guard = '`if __name__ == "__main__":`'
+    return f"each process runs {script} again, which lacks a guard: put its code below {guard}"
 
 
 def _on_ray(plan: Plan) -> Iterator[tuple[int, Result]]:

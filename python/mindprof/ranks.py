@@ -207,11 +207,14 @@ def open(  # noqa: A001
             which need `fsspec`.
 
     Raises:
-        FileNotFoundError: Nothing was found.
+        FileNotFoundError: Nothing was found, or no file was named.
         ImportError: A URL was given, and `fsspec` is not installed.
     """
     if isinstance(source, (str, os.PathLike)):
         paths = found_files(os.fspath(source))
     else:
-        paths = [path for one in source for path in found_files(os.fspath(one))]
+        sources = [os.fspath(one) for one in source]
+        if not sources:
+            raise FileNotFoundError("no traces were named: pass a folder, a pattern or files")
+        paths = [path for one in sources for path in found_files(one)]
     return Job(paths)

@@ -6,6 +6,8 @@ import gzip
 import json
 import os
 import pickle
+import subprocess
+import sys
 import tarfile
 import threading
 from pathlib import Path
@@ -76,6 +78,58 @@ def test_a_lost_process_costs_its_own_file_only(folder: Path) -> None:
     assert len(summary) == len(whole) - 1
 
 
+def test_a_script_without_a_guard_is_named(folder: Path) -> None:
+    script = folder / "script.py"
+    script.write_text(
+        "from mindprof import ranks\n"
+        f"summary = ranks.open({str(folder)!r}).summarize(on='processes', workers=2)\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("mindprof._core.ProfilerError: none of 6 files could be read"), last
+    assert f"each process runs {script} again" in last
+    assert 'put its code below `if __name__ == "__main__":`' in last
+
+
+def test_sizes_of_messages_that_are_not_known_are_no_zeros(folder: Path) -> None:
+    summary = ranks.open(folder).summarize()
+    communication = summary.collectives()
+    assert [row["bytes"] for row in communication["rows"]] == [None]
+    assert {worst["bytes"] for worst in communication["worst"]} == {None}
+    (line,) = [line for line in str(summary).splitlines() if line.startswith("all-reduce")]
+    assert line.split()[3] == "-"
+
+
+def test_a_slow_rank_may_wait_for_a_missing_one(folder: Path) -> None:
+    (folder / "trace1.json").unlink()
+    summary = ranks.open(folder).summarize()
+    (found,) = [one for one in summary.findings()["found"] if one["rule"] == "slow-rank"]
+    assert (found["low"], found["confidence"]) == (0.0, "low")
+    text = " ".join(str(summary).split())
+    assert "the others wait for it, at most 31 % of each step. Ranks are missing, and the" in text
+
+
+def test_results_of_a_run_are_their_traces_alone(folder: Path) -> None:
+    whole = ranks.open(folder).summarize()
+    out = folder / "out"
+    for rank in range(RANKS):
+        results = out / f"rank{rank}"
+        results.mkdir(parents=True)
+        trace = (folder / f"trace{rank}.json").read_bytes()
+        (results / "trace.json.gz").write_bytes(gzip.compress(trace))
+        for name in ("summary.json", "functions.json", "summary.ranks", "report.html"):
+            (results / name).write_text("no trace")
+    (out / "job.ranks").write_bytes(whole.to_bytes())
+    job = ranks.open(out)
+    assert job.paths == tuple(str(out / f"rank{rank}/trace.json.gz") for rank in range(RANKS))
+    found = job.summarize()
+    assert found.roster()["repeated"] == []
+    assert found.steps() == whole.steps() | {"each": found.steps()["each"]}
+    rules = [(one["rule"], one["share"]) for one in found.findings()["found"]]
+    assert rules == [(one["rule"], one["share"]) for one in whole.findings()["found"]]
+
+
 def test_unusable_files_are_named_and_the_rest_is_answered(folder: Path) -> None:
     (folder / "trace1.json").write_text("no trace")
     (folder / "trace2.json").write_bytes(b"")
@@ -116,6 +170,8 @@ def test_hidden_and_compressed_files(folder: Path) -> None:
 def test_errors_are_clear(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no traces found"):
         ranks.open(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no traces were named"):
+        ranks.open([])
     (tmp_path / "a.json").write_text("no trace")
     with pytest.raises(ProfilerError, match="none of 1 files could be read"):
         ranks.open(tmp_path).summarize()
