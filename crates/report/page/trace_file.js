@@ -18,9 +18,13 @@ export function traceText(profile, range) {
   const external = linkNumbers(innermostOwners(profile)), correlation = linkNumbers(linksOf(profile, "launch"));
   // A launch has the number of the operator whose kernel it launches.
   for (const { from, to } of linksOf(profile, "launch")) if (external.has(to)) external.set(from, /** @type {number} */ (external.get(to)));
+  /** The threads and streams that have a name: events that overlap are further tracks of the same thread. */
+  const named = new Set();
   for (const track of profile.tracks) {
     const { process: pid, thread: tid } = track;
-    events.push({ ph: "M", name: "thread_name", pid, tid, args: { name: track.name } });
+    const key = `${pid} ${tid}`;
+    if (!named.has(key)) events.push({ ph: "M", name: "thread_name", pid, tid, args: { name: track.name.replace(/, overlapping \d+$/, "") } });
+    named.add(key);
     const [first, end] = eventsIn(profile, track, range);
     for (let index = first; index < end; index += 1) {
       /** @type {Record<string, any>} */
@@ -30,12 +34,25 @@ export function traceText(profile, range) {
       const shapes = readShapes(profile.shapesOf(index));
       if (shapes) args["Input Dims"] = shapes;
       events.push({
-        ph: "X", cat: TRACE_CATEGORIES[profile.category[index]], name: profile.nameOf(index), pid, tid,
+        ph: "X", cat: traceCategory(profile.category[index], profile.nameOf(index)), name: profile.nameOf(index), pid, tid,
         ts: profile.start[index] / 1000, dur: profile.duration[index] / 1000, args,
       });
     }
   }
   return JSON.stringify({ schemaVersion: 1, traceEvents: events });
+}
+
+/**
+ * Returns the category of an event in a trace file. Copies, fills and calls of the
+ * driver have categories of their own there.
+ * @param {number} category
+ * @param {string} name
+ */
+function traceCategory(category, name) {
+  const found = TRACE_CATEGORIES[category];
+  if (found === "cuda_runtime") return /^cu(?!da)/.test(name) ? "cuda_driver" : found;
+  if (found !== "kernel") return found;
+  return name.startsWith("Memcpy") ? "gpu_memcpy" : name.startsWith("Memset") ? "gpu_memset" : found;
 }
 
 /**
