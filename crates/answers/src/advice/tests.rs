@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::rules::kit::{Drawing, advise, found, outcome, training};
+use mindprof_model::Nanos;
+
+use super::rules::kit::{Drawing, advise, found, outcome, program, training};
 use super::{Advice, MOST_FINDINGS, RULES};
 
 fn ids(advice: &Advice) -> Vec<&'static str> {
@@ -222,4 +224,23 @@ fn each_rule_has_a_test_that_finds_it_and_two_that_do_not() {
             without.len()
         );
     }
+}
+
+// The profiler starts before the first step, for longer than all steps together.
+#[test]
+fn the_profilers_start_is_no_part_of_a_step() {
+    let start = "torch/profiler/profiler.py(743): start";
+    let profile = program(|time| {
+        time.python(start, 300_000);
+        for step in 0..4 {
+            time.range(&format!("ProfilerStep#{step}"), |time| {
+                time.call("train.py(4): step", |time| time.op("aten::mm", 1_000));
+            });
+        }
+    });
+    let unrecorded = advise(profile).overhead.unrecorded;
+    assert!(
+        (Nanos(900_000)..Nanos(1_010_000)).contains(&unrecorded),
+        "{unrecorded:?}"
+    );
 }

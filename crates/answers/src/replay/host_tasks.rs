@@ -127,6 +127,15 @@ impl HostTasks {
         }
     }
 
+    /// Counts no time of tasks that begin before some time as that of recording.
+    pub(super) fn keep_all_before(&mut self, time: Nanos) {
+        for (recording, begin) in self.recordings.iter_mut().zip(&self.begins) {
+            if *begin < time {
+                *recording = 0;
+            }
+        }
+    }
+
     pub(super) fn end(&self, task: u32) -> Nanos {
         self.begin(task).saturating_add(self.duration(task))
     }

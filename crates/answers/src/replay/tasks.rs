@@ -84,6 +84,9 @@ impl Tasks {
         if let Some(queue) = &queue {
             tasks.join_queue(queue, &queued);
         }
+        // The first step begins when it was recorded to, so nothing before it may get shorter.
+        let first_step = steps.first().map_or(Nanos::ZERO, |step| step.start);
+        tasks.host.keep_all_before(first_step);
         tasks.find_last_of_steps(steps, loop_thread);
         tasks.find_needed();
         tasks

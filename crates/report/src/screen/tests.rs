@@ -312,7 +312,7 @@ fn work_that_would_shrink_by_an_unknown_part_tells_its_time() {
         .iter()
         .find(|rule| rule.id == "underfilled-device")
         .expect("it exists");
-    let expected = "this work takes 1.90 ms of an average step (50 %); how much less is not known";
+    let expected = "this work takes 1.91 ms of an average step (50 %); how much less is not known";
     assert_eq!(stake_text(&finding, advice).as_deref(), Some(expected));
 }
 

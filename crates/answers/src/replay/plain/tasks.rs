@@ -161,6 +161,14 @@ impl Tasks {
         built.add_device_work(analysis, steps, &launches);
         built.find_waits(profile, &launches);
         built.join_backward_threads(loop_thread, &first_of);
+        let first_step = steps.first().map_or(Nanos::ZERO, |step| step.start);
+        for task in built
+            .tasks
+            .iter_mut()
+            .filter(|task| task.begin < first_step)
+        {
+            task.recording = Nanos::ZERO;
+        }
         built.find_last_of_steps(steps, loop_thread);
         built.put_in_order(profile.threads().len());
         built.find_lags();
