@@ -117,7 +117,7 @@ pub enum Error {
         file: &'static str,
         /// The column.
         column: &'static str,
-        /// What to read instead.
+        /// The file to read instead.
         instead: &'static str,
     },
     /// A CSV file has amounts in a unit that is not known.

@@ -22,7 +22,7 @@ pub(super) const LATEST_NS: i64 = i64::MAX / 2;
 
 /// The start of the year 2000. No profiler of NPUs recorded before it.
 const YEAR_2000: Nanos = Nanos(946_684_800_000_000_000);
-/// The longest plausible recording: 30 days. What is farther away from most events has a wrong time.
+/// The longest plausible recording: 30 days. Events that are farther away from most have a wrong time.
 const LONGEST: Nanos = Nanos(30 * 24 * 3600 * 1_000_000_000);
 
 /// The events so far. Their starts are nanoseconds since the Unix epoch until all are known.
