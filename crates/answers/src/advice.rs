@@ -3,10 +3,10 @@
 //! Each rule looks for one cause ([`rules`]). A replay of the profile without that cause prices it, so
 //! that work which overlaps with other work costs nothing ([`prices`]).
 
+mod doubt;
 mod facts;
 mod incomplete;
 mod prices;
-mod queued_launches;
 mod rule;
 mod rules;
 
@@ -14,9 +14,9 @@ use mindprof_analyze::Analysis;
 use mindprof_model::Nanos;
 use serde::Serialize;
 
+use doubt::doubt;
 use facts::Facts;
 use incomplete::Missing;
-use queued_launches::{NOT_REPLAYED, is_misled, recorded};
 pub use rule::Rule;
 use rule::{Outcome, Price};
 pub use rules::RULES;
@@ -117,6 +117,9 @@ pub struct Advice {
     pub incomplete: Vec<Refusal>,
     /// The profiler's own cost.
     pub overhead: Overhead,
+    /// Whether a replay of the recording takes another time than the recording, so that nothing is
+    /// priced.
+    pub is_doubtful: bool,
     /// The number of steps that the advice rests on.
     pub steps: usize,
 }
@@ -127,16 +130,20 @@ pub struct Overhead {
     /// The recorded time of an average step.
     #[serde(rename = "recorded_us", serialize_with = "micros")]
     pub recorded: Nanos,
+    /// The time of an average step in a replay of the recording, which prices come from. It differs
+    /// from the recorded time if work waited for something that the recording does not tell.
+    #[serde(rename = "replayed_us", serialize_with = "micros")]
+    pub replayed: Nanos,
     /// The time that an average step is estimated to take without a profiler.
     #[serde(rename = "unrecorded_us", serialize_with = "micros")]
     pub unrecorded: Nanos,
 }
 
 impl Overhead {
-    /// Returns the part of the recorded time that the profiler took.
+    /// Returns the part of the time that the profiler took, by the replay.
     pub fn share(&self) -> f64 {
-        let cost = self.recorded.saturating_sub(self.unrecorded);
-        cost.0 as f64 / self.recorded.0.max(1) as f64
+        let cost = self.replayed.saturating_sub(self.unrecorded);
+        cost.0 as f64 / self.replayed.0.max(1) as f64
     }
 }
 
@@ -159,7 +166,8 @@ impl Advice {
         let mut advice = Self {
             steps,
             overhead: Overhead {
-                recorded: Nanos(replay.recorded().total().0 / steps as u64),
+                recorded: Nanos(replay.measured().total().0 / steps as u64),
+                replayed: Nanos(replay.recorded().total().0 / steps as u64),
                 unrecorded: Nanos(facts.base.0 / steps as u64),
             },
             ..Self::default()
@@ -188,8 +196,8 @@ impl Advice {
                 Outcome::Clean | Outcome::Found(_) => advice.clean.push(rule.id),
             }
         }
-        if is_misled(analysis.profile(), &replay) {
-            advice.forget_prices(Nanos(recorded(&replay).0 / steps as u64));
+        if let Some(reason) = doubt(analysis.profile(), &replay) {
+            advice.forget_prices(reason);
         }
         advice.clean.sort_unstable();
         advice.findings.truncate(MOST_FINDINGS);
@@ -197,18 +205,17 @@ impl Advice {
         advice
     }
 
-    /// Takes back the findings whose prices the replay made up, and its time of a step.
-    fn forget_prices(&mut self, recorded: Nanos) {
-        self.overhead = Overhead {
-            recorded,
-            unrecorded: recorded,
-        };
+    /// Takes back the findings whose prices the replay made up, and its time of a step without a
+    /// profiler.
+    fn forget_prices(&mut self, reason: &'static str) {
+        self.overhead.unrecorded = self.overhead.recorded;
+        self.is_doubtful = true;
         let is_priced =
             |finding: &mut Finding| !matches!(finding.rule.price, Price::Unpriced { .. });
         let priced: Vec<Finding> = self.findings.extract_if(.., is_priced).collect();
         self.unknown.extend(priced.iter().map(|finding| Unknown {
             rule: finding.rule.id,
-            missing: NOT_REPLAYED,
+            missing: reason,
         }));
     }
 

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer, ser::SerializeMap};
 use self::owners::{NONE, OwnerKind, Owners};
 use crate::beside::beside;
 use crate::own_code::OwnCode;
-use crate::questions::{json, micros};
+use crate::questions::{json, micros, some_micros};
 use crate::replay::{
     Lag, Piece, PieceWork, Removals, Replay, Timing, is_allocation_call, is_blocking_call,
 };
@@ -202,9 +202,10 @@ pub struct PathRow {
     pub time: Nanos,
     /// Its part of the path, as a fraction.
     pub share: f64,
-    /// The time by which steps would be shorter without it, at most.
-    #[serde(rename = "saves_us", serialize_with = "micros")]
-    pub saves: Nanos,
+    /// The time by which steps would be shorter without it, at most. `None` if a replay of the
+    /// recording takes another time than the recording.
+    #[serde(rename = "saves_us", serialize_with = "some_micros")]
+    pub saves: Option<Nanos>,
     /// Whether a replay found what it saves. Otherwise that is its time on the path.
     pub is_replayed: bool,
 }
@@ -250,6 +251,11 @@ pub struct CriticalPath {
     /// The time of a step as it was recorded.
     #[serde(rename = "recorded_us", serialize_with = "micros")]
     pub recorded: Nanos,
+    /// The time of a step in a replay of the recording, whose path this is.
+    #[serde(rename = "replayed_us", serialize_with = "micros")]
+    pub replayed: Nanos,
+    /// Whether that takes another time than the recording, so that nothing is said to save time.
+    pub is_doubtful: bool,
     /// The time that a step is estimated to take without a profiler.
     #[serde(rename = "unrecorded_us", serialize_with = "micros")]
     pub unrecorded: Nanos,
@@ -309,14 +315,16 @@ impl CriticalPath {
         let steps = replay.steps().len() as u64;
         let average = |time: Nanos| Nanos(time.0 / steps.max(1));
         let base = walked.replayed.total();
-        let (recorded, unrecorded) = match options.timing {
+        let (replayed, unrecorded) = match options.timing {
             Timing::Recorded => (base, replay.unrecorded().total()),
             Timing::Unrecorded => (replay.recorded().total(), base),
         };
         let mut path = Self {
             steps: replay.steps().len(),
             has_steps: replay.has_steps(),
-            recorded: average(recorded),
+            recorded: average(replay.measured().total()),
+            replayed: average(replayed),
+            is_doubtful: !replay.is_faithful(),
             unrecorded: average(unrecorded),
             is_recorded: options.timing == Timing::Recorded,
             ..Self::default()
@@ -368,7 +376,7 @@ impl CriticalPath {
 
     /// Returns the recorded time of a step that is the profiler's own cost.
     pub fn profiler(&self) -> Nanos {
-        self.recorded.saturating_sub(self.unrecorded)
+        self.replayed.saturating_sub(self.unrecorded)
     }
 
     /// Lists the owners with most time on the path, and finds what each of them saves. `base` is the
@@ -417,7 +425,8 @@ impl CriticalPath {
                     place: name.place.clone(),
                     time,
                     share: time.0 as f64 / whole,
-                    saves: saves.map_or(time, |saves| Nanos(saves.0 / steps)),
+                    saves: (!self.is_doubtful)
+                        .then(|| saves.map_or(time, |saves| Nanos(saves.0 / steps))),
                     is_replayed: saves.is_some(),
                 }
             });

@@ -23,7 +23,7 @@ mod windows;
 mod work;
 
 use mindprof_analyze::Analysis;
-use mindprof_model::Nanos;
+use mindprof_model::{DeviceKind, Nanos};
 use serde::Serialize;
 
 use crate::beside::{beside, each};
@@ -56,6 +56,9 @@ use work::DeviceWork;
 pub struct Device {
     /// The devices, sorted by source, kind and index.
     pub devices: Vec<DeviceUse>,
+    /// Whether the profile is one of an NPU, if there is no device.
+    #[serde(skip)]
+    pub is_of_npu: bool,
     /// The steps as the devices see them, in time order.
     pub steps: Vec<DeviceStep>,
     /// The time of each class in all of these steps.
@@ -113,7 +116,10 @@ impl Device {
         let profile = analysis.profile();
         let works = DeviceWork::collect(analysis);
         if works.is_empty() {
-            return Self::default();
+            return Self {
+                is_of_npu: profile.device_name(DeviceKind::PrivateUse1) == "npu",
+                ..Self::default()
+            };
         }
         let steps = Steps::build(profile);
         let known = &steps.complete()[usize::from(steps.first_of_marks().is_some())..];
@@ -137,6 +143,7 @@ impl Device {
         }
         Self {
             devices,
+            is_of_npu: false,
             steps: steps
                 .into_iter()
                 .zip(splits)

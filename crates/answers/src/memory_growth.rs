@@ -77,7 +77,8 @@ impl MemoryGrowth {
                 continue;
             };
             let is_freed = block.destroyed.is_some_and(|end| end < judged);
-            if is_freed || of.is_some_and(|of| of != block.place) {
+            let is_other = block.is_rest_of_total() || of.is_some_and(|of| of != block.place);
+            if is_freed || is_other {
                 continue;
             }
             let Some(step) = step_at(counted, created).filter(|_| block.are_times_known) else {

@@ -68,6 +68,18 @@ pub fn micros<S: Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Er
     serializer.serialize_f64(microseconds(*time))
 }
 
+/// Writes a time like [`micros`], or null.
+#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
+pub(crate) fn some_micros<S: Serializer>(
+    time: &Option<Nanos>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => micros(time, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
 pub(crate) fn json(answer: &impl Serialize) -> String {
     serde_json::to_string(answer).expect("conclusions have string keys and finite numbers")
 }

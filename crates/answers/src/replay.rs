@@ -139,6 +139,9 @@ impl Replayed {
 /// A call that finds its device work done takes at most this long.
 const READY_CALL: Nanos = Nanos(2_000);
 
+/// The part of the recorded time that a faithful replay takes, at least and at most.
+const EXPLAINED: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+
 /// Kernels follow each other within this time if no launch is in between, as in a CUDA graph.
 const GRAPH_GAP: Nanos = Nanos(500);
 
@@ -264,6 +267,45 @@ impl Replay {
     /// Replays what was recorded, with the time that recording took.
     pub fn recorded(&self) -> Replayed {
         self.replayed(Timing::Recorded)
+    }
+
+    /// Returns how long each step took in the recording.
+    ///
+    /// A replay of what was recorded ([`Self::recorded`]) gives the same times if it knows everything
+    /// that work waits for. They are counted from one completion to the next, as in replays. If the
+    /// replay has other times, they are those of the steps on the CPU: device work without a launch
+    /// counts as work from before the first step, and may hide all of it.
+    pub fn measured(&self) -> Replayed {
+        let completed = self.completions_recorded();
+        if self.explains(completed.total()) {
+            return completed;
+        }
+        Replayed {
+            steps: self.steps.iter().map(|step| step.duration).collect(),
+        }
+    }
+
+    fn completions_recorded(&self) -> Replayed {
+        self.completions(|stage| {
+            let stage = &self.stages.all[stage as usize];
+            if stage.is_device() {
+                self.tasks.device.tasks[stage.device_work()].end
+            } else {
+                self.tasks.host.end(stage.tasks().end - 1)
+            }
+        })
+    }
+
+    /// Returns whether a replay of what was recorded takes about as long as the recording. Otherwise
+    /// work waits for something that the recording does not tell, and no prediction can be trusted.
+    pub fn is_faithful(&self) -> bool {
+        self.explains(self.measured().total())
+    }
+
+    /// Returns whether a replay of what was recorded takes about this time.
+    fn explains(&self, measured: Nanos) -> bool {
+        let replayed = self.recorded().total().0 as f64;
+        EXPLAINED.contains(&(replayed / measured.0.max(1) as f64))
     }
 
     /// Replays the program as it runs without a profiler.

@@ -49,13 +49,13 @@ pub struct DeviceMemory {
     pub device: u32,
     /// How much of the past is known.
     pub history: History,
-    /// The highest sum of allocations, and when it was reached.
-    pub peak: MemoryMoment,
-    /// The highest sum of segments.
-    pub peak_reserved_bytes: u64,
+    /// The highest sum of allocations, and when it was reached. `None` without a history.
+    pub peak: Option<MemoryMoment>,
+    /// The highest sum of segments. `None` without a history.
+    pub peak_reserved_bytes: Option<u64>,
     /// The state when the snapshot was taken.
     pub at_end: MemoryMoment,
-    /// The holders of memory at the peak.
+    /// The holders of memory at the peak, or without a history when the snapshot was taken.
     pub held: HeldBy,
     /// How the memory is divided when the snapshot was taken.
     pub space: Space,
@@ -90,6 +90,11 @@ pub struct History {
 }
 
 impl History {
+    /// Returns whether there is a history. One entry alone marks the snapshot.
+    pub const fn is_there(&self) -> bool {
+        self.entries > 1
+    }
+
     /// Returns whether older entries were overwritten, so that an earlier peak would not be seen.
     pub const fn is_truncated(&self) -> bool {
         self.overwritten_bytes > 0
@@ -127,6 +132,13 @@ impl History {
     }
 }
 
+impl DeviceMemory {
+    /// Returns the peak, or without a history the state when the snapshot was taken.
+    pub fn most(&self) -> MemoryMoment {
+        self.peak.unwrap_or(self.at_end)
+    }
+}
+
 impl SnapshotMemory {
     /// Replays a snapshot. `own` decides which frames are the user's.
     pub fn build(snapshot: &MemorySnapshot, own: &OwnCode) -> Self {
@@ -134,7 +146,7 @@ impl SnapshotMemory {
         let devices = snapshot.devices.iter();
         let devices = devices.map(|device| device_memory(snapshot, device, &mut places));
         let mut devices: Vec<DeviceMemory> = devices.collect();
-        devices.sort_by_key(|device| std::cmp::Reverse(device.peak.allocated_bytes));
+        devices.sort_by_key(|device| std::cmp::Reverse(device.most().allocated_bytes));
         Self {
             devices,
             expandable_segments: snapshot.settings.expandable_segments,
@@ -152,11 +164,13 @@ fn device_memory(
     let replay = Replay::build(device, &lifetimes);
     let errors = device.entries.iter();
     let errors = errors.filter(|entry| entry.action == AllocatorAction::OutOfMemory);
+    let history = History::of(device, &lifetimes, &replay);
+    let has_history = history.is_there();
     DeviceMemory {
         device: device.device,
-        history: History::of(device, &lifetimes, &replay),
-        peak: replay.peak,
-        peak_reserved_bytes: replay.peak_reserved_bytes,
+        history,
+        peak: has_history.then_some(replay.peak),
+        peak_reserved_bytes: has_history.then_some(replay.peak_reserved_bytes),
         at_end: replay.at_end,
         held: HeldBy::at(&lifetimes, replay.peak_state, snapshot, places),
         space: Space::of(device),

@@ -1,6 +1,6 @@
 //! A profile in a few numbers: categories, threads, streams and steps.
 
-use mindprof_model::{Category, DeviceKind, Nanos, Profile, ThreadId};
+use mindprof_model::{Category, DeviceKind, Flags, Nanos, Profile, ThreadId};
 
 use crate::steps::{Step, Steps};
 
@@ -58,13 +58,15 @@ impl Summary {
                 busy: Nanos::ZERO,
             })
             .collect();
-        // By track, the number of events that are waits for a device.
+        // By track, the number of hidden events, and of those that are waits for a device.
+        let mut hidden = vec![0_u64; tracks.len()];
         let mut waits = vec![0_u64; tracks.len()];
         let mut busy_until = vec![Nanos::ZERO; tracks.len()];
         for event in profile.events() {
             counts[event.category as usize] += 1;
             let track = &mut tracks[event.thread.index()];
             track.events += 1;
+            hidden[event.thread.index()] += u64::from(event.flags.contains(Flags::HIDDEN));
             if is_wait(track.device, event.category) {
                 waits[event.thread.index()] += 1;
                 continue;
@@ -88,6 +90,8 @@ impl Summary {
         };
         let is_stream = |track: &Track| streams.iter().any(|stream| place(stream) == place(track));
         threads.retain(|track| track.events > 0 || !is_stream(track));
+        // Tracks of what another program concluded are kept for a copy of the trace alone.
+        threads.retain(|track| track.events == 0 || hidden[track.thread.index()] < track.events);
         // A stream with nothing but waits, such as those for a whole device, ran nothing.
         let only_waits = |track: &Track| waits[track.thread.index()] == track.events;
         streams.retain(|track| track.events == 0 || !only_waits(track));

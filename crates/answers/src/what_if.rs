@@ -90,6 +90,10 @@ pub struct Prediction {
     pub numbers: Vec<u64>,
     /// The recorded times.
     pub recorded: ReplayedTimes,
+    /// The times of a replay of the recording, which predictions start from.
+    pub replayed: ReplayedTimes,
+    /// Whether these differ so much that predictions cannot be trusted.
+    pub is_doubtful: bool,
     /// The estimated times without the profiler's own cost.
     pub unrecorded: ReplayedTimes,
     /// The same with the changes.
@@ -183,7 +187,9 @@ impl Prediction {
             numbers: replay.steps().iter().map(|step| step.number).collect(),
             share: saved.0 as f64 / unrecorded.total().0.max(1) as f64,
             saved,
-            recorded: replay.recorded().into(),
+            recorded: replay.measured().into(),
+            replayed: replay.recorded().into(),
+            is_doubtful: !replay.is_faithful(),
             unrecorded: unrecorded.into(),
             changed: predicted.into(),
             matched,

@@ -30,6 +30,16 @@ pub struct MemoryRecord {
     pub device_index: i16,
 }
 
+impl MemoryRecord {
+    /// Returns whether the record is a point of the allocator's curve and of no block of its own.
+    ///
+    /// Files of Ascend profilers state totals without blocks. Such a record has no address, and its
+    /// bytes are the change of the total, which may belong to any number of blocks.
+    pub fn is_total(&self) -> bool {
+        self.address == 0 && self.device == DeviceKind::PrivateUse1
+    }
+}
+
 /// The memory records of a profile, at 12 bytes each.
 ///
 /// A training program allocates the same blocks step after step, so only the time and the total

@@ -15,3 +15,18 @@ pub struct Thread {
     /// The kind of device that its events run on.
     pub device: DeviceKind,
 }
+
+impl Thread {
+    /// The number of the first track of a device that is no stream. Such a track has a name instead,
+    /// as that of a group of ranks whose collectives run on several streams. Numbers of streams are
+    /// smaller.
+    pub const FIRST_NAMED: u64 = 1 << 32;
+
+    /// Returns the id of a thread or the number of a stream. `None` if the track is no stream.
+    pub fn number(&self) -> Option<i64> {
+        // Some traces have negative ids.
+        let number = self.native as i64;
+        let is_named = self.device != DeviceKind::Cpu && number >= Self::FIRST_NAMED as i64;
+        (!is_named).then_some(number)
+    }
+}

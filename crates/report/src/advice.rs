@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use mindprof_answers::{Advice, Confidence, Finding, Overhead, RULES};
+use mindprof_answers::{Advice, Confidence, Finding, RULES};
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
 use crate::grid::{characters, cut, push_line, push_wrapped};
 use crate::number::memory_text;
 use crate::sentence::sentence;
-use crate::steps::short_time;
+use crate::steps::{differ, short_time};
 use crate::verdict::incomplete_text;
 use crate::visible::visible;
 
@@ -42,7 +42,7 @@ pub fn advice_text(advice: &Advice, layout: AdviceLayout) -> String {
             "No work on the CPU was recorded: nothing to advise on",
         );
     } else {
-        let overhead = overhead_text(&advice.overhead, advice.steps);
+        let overhead = overhead_text(advice);
         push_fitting(&mut text, &overhead, layout.width);
     }
     if let Some(incomplete) = &incomplete {
@@ -79,17 +79,35 @@ pub(crate) const fn nothing_found(advice: &Advice) -> &'static str {
 }
 
 /// Returns the time of a step, and what the profiler took of it.
-pub(crate) fn overhead_text(overhead: &Overhead, steps: usize) -> String {
-    let average = if steps == 1 { "" } else { " on average" };
-    let steps = counted(steps as u64, "step");
+pub(crate) fn overhead_text(advice: &Advice) -> String {
+    let overhead = &advice.overhead;
+    let average = if advice.steps == 1 { "" } else { " on average" };
+    let steps = counted(advice.steps as u64, "step");
+    let (recorded, replayed) = (short_time(overhead.recorded), short_time(overhead.replayed));
     let share = overhead.share();
-    if share < 0.005 {
-        return format!("{steps} of {}{average}", short_time(overhead.recorded));
+    let differs = differ(overhead.recorded, overhead.replayed);
+    if advice.is_doubtful {
+        return format!(
+            "{steps} of {recorded}{average}, but a replay of that takes {replayed}: work waits for \
+             something that the recording does not tell, so nothing is priced"
+        );
     }
+    if share < 0.005 && differs {
+        return format!(
+            "{steps} of {recorded}{average} ({replayed} in the replay that gives prices)"
+        );
+    }
+    if share < 0.005 {
+        return format!("{steps} of {recorded}{average}");
+    }
+    let replayed = if differs {
+        format!(", {replayed} in the replay that gives prices")
+    } else {
+        String::new()
+    };
     format!(
-        "{steps} of {}{average} without the profiler ({} recorded, {} of it the profiler's own cost)",
+        "{steps} of {}{average} without the profiler ({recorded} recorded{replayed}, {} of it the profiler's own cost)",
         short_time(overhead.unrecorded),
-        short_time(overhead.recorded),
         share_text(share)
     )
 }

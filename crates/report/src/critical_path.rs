@@ -7,7 +7,7 @@ use mindprof_model::Nanos;
 
 use crate::functions::{CodeLayout, short_place};
 use crate::grid::{Align, cut, grid, push_line, push_wrapped};
-use crate::steps::{percent, short_time};
+use crate::steps::{differ, percent, short_time};
 
 /// The least width of the critical path.
 const LEAST_WIDTH: usize = 60;
@@ -41,7 +41,13 @@ pub fn critical_path_text(path: &CriticalPath, layout: CodeLayout) -> String {
     text.push('\n');
     push_kinds(&mut text, path);
     let has_saving = push_lists(&mut text, path, layout);
-    if has_saving {
+    if path.is_doubtful {
+        text.push('\n');
+        let note = "Nothing is said about savings: work waits for something that the recording does \
+                    not tell, so that a replay takes more than 25 % more or less time than the \
+                    recording. The path is that of the replay.";
+        push_wrapped(&mut text, note, layout.width);
+    } else if has_saving {
         text.push('\n');
         let note = "Saves: how much shorter a step would be without it, by a replay of what \
                     depends on what. Work beside the path takes its place, so savings do not add \
@@ -68,12 +74,18 @@ fn bound_time(path: &CriticalPath) -> Nanos {
 
 /// Reports the profiler's own cost.
 fn profiler_text(path: &CriticalPath) -> String {
-    let (recorded, own) = (short_time(path.recorded), path.profiler());
+    let (mut recorded, own) = (short_time(path.recorded), path.profiler());
     if path.is_recorded {
         return format!(
             "The profiler's own cost is part of it: about {} ({}) would be gone without a profiler",
             short_time(own),
-            percent(own, path.recorded)
+            percent(own, path.replayed)
+        );
+    }
+    if differ(path.recorded, path.replayed) {
+        recorded = format!(
+            "{recorded}, and a replay of that takes {}",
+            short_time(path.replayed)
         );
     }
     if own == Nanos::ZERO {
@@ -82,7 +94,7 @@ fn profiler_text(path: &CriticalPath) -> String {
     format!(
         "Recorded were {recorded}, of which about {} ({}) are the profiler's own cost and left out",
         short_time(own),
-        percent(own, path.recorded)
+        percent(own, path.replayed)
     )
 }
 
@@ -153,7 +165,9 @@ fn push_lists(text: &mut String, path: &CriticalPath, layout: CodeLayout) -> boo
 }
 
 fn saves_text(row: &PathRow) -> String {
-    let saves = short_time(row.saves);
+    let Some(saves) = row.saves.map(short_time) else {
+        return "-".into();
+    };
     if row.is_replayed {
         saves
     } else {

@@ -34,9 +34,12 @@ pub fn device_text(device: &Device, layout: DeviceLayout) -> String {
     };
     let mut text = String::new();
     if device.devices.is_empty() {
-        let line = "No device work in this profile: record a device, as with \
-                    `activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]`";
-        push_wrapped(&mut text, line, layout.width);
+        let line = format!(
+            "No device work in this profile: record a device, as with \
+             `activities=[ProfilerActivity.CPU, ProfilerActivity.{}]`",
+            if device.is_of_npu { "NPU" } else { "CUDA" }
+        );
+        push_wrapped(&mut text, &line, layout.width);
     }
     for (index, device) in device.devices.iter().enumerate() {
         if index > 0 {
@@ -57,7 +60,12 @@ fn push_device(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
     }
     let whole = &device.whole;
     let busy = |window: &DeviceWindow| percent(window.busy, window.recorded());
-    let mut shares = format!("busy {} of the recording", busy(whole));
+    let known = if whole.unrecorded > Nanos::ZERO {
+        "the recorded time"
+    } else {
+        "the recording"
+    };
+    let mut shares = format!("busy {} of {known}", busy(whole));
     if let Some(steps) = &device.in_steps {
         let count = counted(device.each_step.len() as u64, "step");
         shares = format!("busy {} of {count}, {}", busy(steps), &shares[5..]);
@@ -91,9 +99,16 @@ fn push_times(text: &mut String, device: &DeviceUse) {
         .map(|(name, time)| {
             let cells = windows.iter().flat_map(|window| {
                 let time = time(window);
-                [short_time(time), share(time, window)]
+                // Shares are those of the time in which the device's work is known.
+                let is_beyond = ["time", "not recorded"].contains(&name.as_str());
+                let share = if is_beyond && window.unrecorded > Nanos::ZERO {
+                    String::new()
+                } else {
+                    share(time, window)
+                };
+                [short_time(time), share]
             });
-            [name].into_iter().chain(cells).collect()
+            [name.clone()].into_iter().chain(cells).collect()
         })
         .collect();
     text.push('\n');
@@ -246,7 +261,10 @@ fn push_streams(text: &mut String, device: &DeviceUse, layout: DeviceLayout) {
     let columns = &columns[..if is_full { 9 } else { 8 }];
     let row = |stream: &StreamUse| {
         let mut cells = vec![
-            stream.stream.to_string(),
+            (stream.name.as_deref()).map_or_else(
+                || stream.stream.to_string(),
+                |name| visible(name).into_owned(),
+            ),
             stream.works.to_string(),
             short_time(stream.work),
             short_time(stream.gaps.cpu_wait),
@@ -323,10 +341,11 @@ fn push_more(text: &mut String, count: usize, shown: usize, noun: &str) {
 
 /// Returns the share of a window. Something is never shown as nothing.
 fn share(time: Nanos, window: &DeviceWindow) -> String {
-    if time > Nanos::ZERO && 200 * time.0 < window.duration.0 {
+    let whole = window.recorded();
+    if time > Nanos::ZERO && 200 * time.0 < whole.0 {
         return "< 1 %".into();
     }
-    percent(time, window.duration)
+    percent(time, whole)
 }
 
 /// Returns a fraction as a percentage with one digit.

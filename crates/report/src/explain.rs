@@ -67,7 +67,7 @@ fn push_summary(text: &mut String, explanation: &Explanation) {
         push_line(text, &line);
     }
     if advice.steps > 0 {
-        let cost = overhead_text(&advice.overhead, advice.steps);
+        let cost = overhead_text(advice);
         push_line(text, &format!("- replayed for the findings: {cost}"));
     }
     if let Some(incomplete) = incomplete_text(&advice.incomplete) {

@@ -106,8 +106,9 @@ fn push_tracks(text: &mut String, profile: &Profile, title: &str, tracks: &[Trac
             };
             vec![
                 process,
-                // Some traces have negative thread ids.
-                (thread.native as i64).to_string(),
+                thread
+                    .number()
+                    .map_or_else(String::new, |at| at.to_string()),
                 profile.strings().text(thread.name).to_owned(),
                 track.events.to_string(),
                 time(track.busy),

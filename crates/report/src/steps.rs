@@ -117,6 +117,11 @@ pub(crate) fn short_time(time: Nanos) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// Returns whether a replay takes so much more or less time than the recording that both are told.
+pub(crate) const fn differ(recorded: Nanos, replayed: Nanos) -> bool {
+    recorded.0.abs_diff(replayed.0) > recorded.0 / 100
+}
+
 /// Returns a share as a whole percentage.
 pub(crate) fn percent(part: Nanos, whole: Nanos) -> String {
     format!("{:.0} %", 100.0 * part.0 as f64 / whole.0.max(1) as f64)

@@ -5,7 +5,7 @@ use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
 use crate::grid::{Align, cut, grid, push_wrapped};
-use crate::steps::{percent, short_time};
+use crate::steps::{differ, percent, short_time};
 
 /// Returns a prediction as text, as `mindprof what-if` prints it.
 pub fn what_if_text(prediction: &Prediction, width: Option<usize>) -> String {
@@ -39,11 +39,21 @@ pub fn what_if_text(prediction: &Prediction, width: Option<usize>) -> String {
     push_wrapped(&mut text, &first, width);
     text.push('\n');
     push_times(&mut text, prediction);
-    let own = (prediction.recorded.median).saturating_sub(before.median);
+    if prediction.is_doubtful {
+        let (recorded, replayed) = (&prediction.recorded, &prediction.replayed);
+        let doubt = format!(
+            "Do not trust this prediction: a replay of the recording takes {} instead of {}, so \
+             work waits for something that the recording does not tell.",
+            short_time(replayed.total),
+            short_time(recorded.total)
+        );
+        push_wrapped(&mut text, &doubt, width);
+    }
+    let own = (prediction.replayed.median).saturating_sub(before.median);
     let note = format!(
         "The profiler's own cost is about {} of a recorded step ({}).",
         short_time(own),
-        percent(own, prediction.recorded.median)
+        percent(own, prediction.replayed.median)
     );
     push_wrapped(&mut text, &note, width);
     push_matched(&mut text, &prediction.matched, width);
@@ -62,13 +72,18 @@ fn push_times(text: &mut String, prediction: &Prediction) {
         (median.as_str(), Align::Right),
         ("In all", Align::Right),
     ];
+    let (recorded, replayed) = (&prediction.recorded, &prediction.replayed);
+    let differs =
+        differ(recorded.median, replayed.median) || differ(recorded.total, replayed.total);
     let times = [
-        ("as recorded", &prediction.recorded),
-        ("without the profiler", &prediction.unrecorded),
-        ("with the change", &prediction.changed),
+        Some(("as recorded", recorded)),
+        differs.then_some(("in a replay of that", replayed)),
+        Some(("without the profiler", &prediction.unrecorded)),
+        Some(("with the change", &prediction.changed)),
     ];
     let mut rows: Vec<Vec<String>> = times
         .into_iter()
+        .flatten()
         .map(|(what, times)| {
             vec![
                 what.into(),

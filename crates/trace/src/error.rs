@@ -24,7 +24,7 @@ pub enum Error {
     #[error("{}", io_text(.0))]
     Io(#[from] io::Error),
     /// The input has no bytes.
-    #[error("the file is empty, expected a Chrome trace")]
+    #[error("the file is empty, expected a Chrome trace or a memory snapshot")]
     Empty,
     /// The compressed data cannot be decompressed.
     #[error("the {0} data is damaged or cut off")]
@@ -110,6 +110,31 @@ pub enum Error {
         /// The usual name of the file.
         file: &'static str,
     },
+    /// A CSV file lacks a column without which its rows say nothing.
+    #[error("{file} lacks the column `{column}`: read {instead}")]
+    MissingColumn {
+        /// The usual name of the file.
+        file: &'static str,
+        /// The column.
+        column: &'static str,
+        /// The file to read instead.
+        instead: &'static str,
+    },
+    /// A CSV file has amounts in a unit that is not known.
+    #[error("unknown unit of the column `{column}`: expected B, KB, MB or GB in parentheses")]
+    UnknownUnit {
+        /// The name of the column.
+        column: String,
+    },
+    /// A CSV file has blocks, but not the curve that they are parts of.
+    #[error(
+        "operator_memory.csv has blocks of memory without the totals: read memory_record.csv, or \
+         the folder that both are in"
+    )]
+    BlocksWithoutCurve,
+    /// A CSV file has names of columns and nothing else.
+    #[error("the table has no rows")]
+    NoRows,
     /// A CSV file is damaged.
     #[error("not a valid table: {what}")]
     BadTable {
@@ -133,6 +158,21 @@ pub enum Error {
         "a pickle, expected a trace: `mindprof memory FILE` reads memory snapshots of torch's allocator"
     )]
     Pickle,
+    /// The input is a pickle of a protocol that is not read.
+    #[error(
+        "a pickle of protocol {protocol}, expected 2 to 5: load it in Python and write it with \
+         `pickle.dump(snapshot, file, protocol=4)`"
+    )]
+    PickleProtocol {
+        /// The number of the protocol, or two of them if the file does not tell.
+        protocol: String,
+    },
+    /// The input is neither a trace nor a memory snapshot.
+    #[error("neither a trace nor a memory snapshot: the file begins with {head}")]
+    NotMemory {
+        /// Its first bytes, in hexadecimal digits.
+        head: String,
+    },
     /// A pickle asks to import, call or build something, which would run code of its author.
     #[error(
         "the pickle would run code: {what} at byte {offset}; a memory snapshot holds only data"
@@ -150,7 +190,7 @@ pub enum Error {
         offset: u64,
     },
     /// The input is not a pickle of the supported kind.
-    #[error("not a valid pickle at byte {offset}: {what}")]
+    #[error("not a valid pickle: {what} at byte {offset}, so it is damaged there or before")]
     BadPickle {
         /// A description of what was expected and what was found.
         what: String,

@@ -16,7 +16,7 @@ use crate::read_options::ReadOptions;
 use crate::readers::reader_of;
 use crate::reading::{PartReading, Reading};
 use crate::scan::Source;
-use crate::snapshot::{is_pickle, read_snapshot_source};
+use crate::snapshot::{is_pickle, read_snapshot_source, unread_pickle};
 
 /// The number of bytes that readers see when they are asked whether they recognize an input.
 const HEAD_BYTES: usize = 256;
@@ -200,7 +200,19 @@ fn read_memory(input: impl Read, total: u64, options: &ReadOptions<'_>) -> Resul
         let snapshot = read_snapshot_source(source)?;
         return Ok(MemoryInput::Snapshot(Box::new(snapshot)));
     }
-    let reading = read_source(source, options)?.into_reading()?;
+    let head = source.window();
+    let head = head[..head.len().min(4)].to_vec();
+    let read = read_source(source, options).map_err(|error| match error {
+        Error::NotJson {
+            line: 1, column: 1, ..
+        } => {
+            let head: Vec<String> = head.iter().map(|byte| format!("{byte:02x}")).collect();
+            let head = head.join(" ");
+            Error::NotMemory { head }
+        }
+        error => error,
+    });
+    let reading = read?.into_reading()?;
     Ok(MemoryInput::Trace(Box::new(reading)))
 }
 
@@ -217,6 +229,9 @@ fn read_source(mut source: Source<'_>, options: &ReadOptions<'_>) -> Result<Part
     source.fill(HEAD_BYTES)?;
     if is_pickle(source.window()) {
         return Err(Error::Pickle);
+    }
+    if let Some(protocol) = unread_pickle(source.window()) {
+        return Err(Error::PickleProtocol { protocol });
     }
     // The bytes are offered as they are first, because a binary format may begin with a byte that
     // is white space in text.

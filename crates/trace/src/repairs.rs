@@ -38,6 +38,10 @@ pub enum Repair {
     BadText,
     /// A number of bytes exceeds any machine's memory and became zero.
     AbsurdMemory,
+    /// A number of bytes is negative or not a number, and was left out.
+    UnreadableMemory,
+    /// A task of a device repeats another one, field by field, and was left out.
+    DuplicateTask,
     /// A number has a form that JSON does not have (`010`, `10.`) and was read by its digits.
     BadNumber,
     /// A note of the writer about lost events has an unknown form; the number of lost events is
@@ -47,7 +51,7 @@ pub enum Repair {
 
 impl Repair {
     /// All kinds, in the order in which they are reported.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::Truncated,
         Self::DamagedCompression,
         Self::Malformed,
@@ -63,6 +67,8 @@ impl Repair {
         Self::UnmatchedEnd,
         Self::BadText,
         Self::AbsurdMemory,
+        Self::UnreadableMemory,
+        Self::DuplicateTask,
         Self::BadNumber,
         Self::UnreadableNote,
     ];
@@ -85,6 +91,8 @@ impl Repair {
             Self::UnmatchedEnd => "unmatched_end",
             Self::BadText => "bad_text",
             Self::AbsurdMemory => "absurd_memory",
+            Self::UnreadableMemory => "unreadable_memory",
+            Self::DuplicateTask => "duplicate_task",
             Self::BadNumber => "bad_number",
             Self::UnreadableNote => "unreadable_note",
         }
@@ -160,6 +168,14 @@ impl Repair {
                 "amount of memory exceeds that of any machine and was not taken",
                 "amounts of memory exceed that of any machine and were not taken",
             ),
+            Self::UnreadableMemory => (
+                "amount of memory is negative or not a number and was not taken",
+                "amounts of memory are negative or not numbers and were not taken",
+            ),
+            Self::DuplicateTask => (
+                "task of a device repeats another one and was left out",
+                "tasks of devices repeat others and were left out",
+            ),
             Self::BadNumber => (
                 "number is not JSON, such as 010 or 10., and was read by its digits",
                 "numbers are not JSON, such as 010 or 10., and were read by their digits",
@@ -204,7 +220,9 @@ impl Repairs {
                 | Repair::Crossing
                 | Repair::Shortened
                 | Repair::BadText
-                | Repair::AbsurdMemory => {}
+                | Repair::AbsurdMemory
+                | Repair::UnreadableMemory
+                | Repair::DuplicateTask => {}
             }
         }
         damage
@@ -237,6 +255,13 @@ impl Repairs {
     /// Adds faults of one kind.
     pub(crate) fn add(&mut self, repair: Repair, count: u64) {
         self.counts[repair as usize] += count;
+    }
+
+    /// Adds the faults of another part of the input.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
     }
 
     /// Forgets the faults of one kind, if they turn out to be none.

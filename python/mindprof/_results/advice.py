@@ -48,10 +48,12 @@ class Overhead(NamedTuple):
 
     Args:
         recorded_us: The recorded time of an average step, in microseconds.
+        replayed_us: Its time in a replay of the recording, which prices come from.
         unrecorded_us: The time that an average step is estimated to take without a profiler.
     """
 
     recorded_us: float
+    replayed_us: float
     unrecorded_us: float
 
 
@@ -64,6 +66,8 @@ class Advice:
         unknown: The rules that could not be applied, with what the recording lacks.
         incomplete: The reasons for which the recording is incomplete, such as `lost`.
         overhead: The profiler's own cost.
+        is_doubtful: Whether the replay takes more than 25 % more or less time than the recording.
+            Nothing is priced then.
         steps: The number of steps that the advice rests on.
     """
 
@@ -72,6 +76,7 @@ class Advice:
     unknown: dict[str, str]
     incomplete: list[str]
     overhead: Overhead
+    is_doubtful: bool
     steps: int
 
     def __init__(self, recording: _core.Profile, mine: str | Sequence[str] | None = None) -> None:
@@ -91,6 +96,7 @@ class Advice:
         self.unknown = {one["rule"]: one["missing"] for one in answer["unknown"]}
         self.incomplete = answer["incomplete"]
         self.overhead = Overhead(**answer["overhead"])
+        self.is_doubtful = answer["is_doubtful"]
         self.steps = answer["steps"]
 
     def __str__(self) -> str:

@@ -191,13 +191,14 @@ fn changes(
     }
     for (index, record) in records.iter().enumerate() {
         let block = blocks.of_record(index);
-        changes.push(if record.bytes > 0 {
+        changes.push(if record.bytes > 0 || record.is_total() {
             change(block, 0, Some(record.time), MemoryAction::Create)
         } else {
             destroy(block)
         });
     }
-    changes.extend(blocks.replaced().iter().map(|&block| destroy(block)));
+    let ended = blocks.replaced().iter().chain(blocks.ended_points());
+    changes.extend(ended.map(|&block| destroy(block)));
     for node in flow.nodes() {
         for (block, version) in node.bumps() {
             // An operation on one thread may begin before another thread allocates the block

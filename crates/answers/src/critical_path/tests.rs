@@ -19,8 +19,14 @@ fn kinds(split: &PathSplit) -> Vec<(&'static str, u64)> {
 
 fn rows(rows: &[PathRow]) -> Vec<(&str, u64, u64)> {
     let rows = rows.iter().filter(|row| ms(row.time) > 0);
-    rows.map(|row| (row.name.as_str(), ms(row.time), ms(row.saves)))
-        .collect()
+    rows.map(|row| {
+        (
+            row.name.as_str(),
+            ms(row.time),
+            ms(row.saves.expect("the replay is faithful")),
+        )
+    })
+    .collect()
 }
 
 // step         |-------------------------------------------|   0..30

@@ -17,10 +17,13 @@ const KERNEL_WAIT: Nanos = Nanos(30_000);
 const FULL_QUEUE: i64 = 1024;
 
 /// One stream of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StreamUse {
     /// The number of the stream.
     pub stream: u64,
+    /// The name of a track that is no stream, such as that of a group of ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The number of its works.
     pub works: u64,
     /// The sum of their durations.
@@ -91,6 +94,7 @@ impl StreamUse {
 /// A stream in the making.
 struct Stream {
     number: u64,
+    name: Option<String>,
     works: u64,
     work: Nanos,
     gaps: StreamGaps,
@@ -102,8 +106,11 @@ struct Stream {
 
 impl Stream {
     fn new(profile: &Profile, thread: ThreadId) -> Self {
+        let thread = &profile.threads()[thread.index()];
+        let name = || profile.strings().text(thread.name).to_owned();
         Self {
-            number: profile.threads()[thread.index()].native,
+            number: thread.native,
+            name: thread.number().is_none().then(name),
             works: 0,
             work: Nanos::ZERO,
             gaps: StreamGaps::default(),
@@ -137,6 +144,7 @@ impl Stream {
     fn finish(mut self, visit: &mut impl FnMut(Nanos, Nanos, u64)) -> StreamUse {
         StreamUse {
             stream: self.number,
+            name: self.name,
             works: self.works,
             work: self.work,
             gaps: self.gaps,

@@ -123,7 +123,7 @@ fn memory_from_before_the_history_counts_from_its_start() {
     assert_eq!(memory.curve.allocated_bytes, [90, 100, 100, 90, 90, 60]);
     assert_eq!(memory.curve.times_us, [0, 1, 2, 3, 4, 5]);
     assert_eq!(
-        (memory.peak.allocated_bytes, memory.peak.time_us),
+        (memory.most().allocated_bytes, memory.most().time_us),
         (100, Some(1))
     );
     assert_eq!(memory.at_end.allocated_bytes, 60);
@@ -238,7 +238,7 @@ fn a_snapshot_without_a_history_has_its_blocks() {
         ],
     );
     let memory = draft.answer();
-    assert_eq!(memory.peak.allocated_bytes, 1112);
+    assert_eq!(memory.most().allocated_bytes, 1112);
     assert!(!memory.history.is_truncated());
     assert_eq!(
         memory.space,
@@ -326,7 +326,7 @@ fn a_request_that_fits_into_the_sum_of_free_pieces_is_fragmentation() {
         (20 * MIB, 60 * MIB)
     );
     assert_eq!(error.held.lines.len(), 1);
-    assert_eq!(memory.peak_reserved_bytes, 560 * MIB);
+    assert_eq!(memory.peak_reserved_bytes, Some(560 * MIB));
 }
 
 /// ```text
@@ -415,7 +415,7 @@ fn blocks_that_await_their_release_are_in_use_though_no_release_is_complete() {
     }
     let memory = draft.answer();
     assert_eq!(memory.curve.allocated_bytes, [17, 22, 22, 12, 12]);
-    assert_eq!(memory.peak.allocated_bytes, 22);
+    assert_eq!(memory.most().allocated_bytes, 22);
     assert_eq!(memory.history.contradictions, 0);
 }
 

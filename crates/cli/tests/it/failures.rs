@@ -14,7 +14,7 @@ fn errors_name_the_file_and_the_reason() {
         (
             "empty.json",
             Some(""),
-            format!("the file is empty, expected a Chrome trace{early}"),
+            format!("the file is empty, expected a Chrome trace or a memory snapshot{early}"),
         ),
         (
             "cut.json",

@@ -82,6 +82,7 @@ pub fn holder_name(analysis: &Analysis, holder: &MemoryHolder) -> String {
         MemoryOrigin::Window => "outside of operators",
         MemoryOrigin::Before => "before the window",
         MemoryOrigin::NotTold => "before the window, or by a thread whose memory was not recorded",
+        MemoryOrigin::Total => "in blocks that the file does not list",
     };
     name.into()
 }
@@ -91,7 +92,7 @@ const fn is_preexisting(origin: MemoryOrigin) -> Option<bool> {
     match origin {
         MemoryOrigin::Window => Some(false),
         MemoryOrigin::Before => Some(true),
-        MemoryOrigin::NotTold => None,
+        MemoryOrigin::NotTold | MemoryOrigin::Total => None,
     }
 }
 

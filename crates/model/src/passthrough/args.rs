@@ -146,6 +146,17 @@ impl PassthroughArgs {
         }
     }
 
+    /// Forgets the texts of events from this index on.
+    pub fn truncate(&mut self, events: usize) {
+        for kind in [
+            PassthroughKind::Category,
+            PassthroughKind::Fields,
+            PassthroughKind::Arguments,
+        ] {
+            self.rows[kind as usize].retain(|row| (row.index as usize) < events);
+        }
+    }
+
     /// Sorts everything, after the last text was added.
     pub(crate) fn settle(&mut self) {
         for rows in &mut self.rows {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::page::{CHART_BEGIN, CHART_REST, stack_cell};
 use super::snapshot_text::{
-    bytes, device_name, error_facts, head_sentence, hint, kind_text, share, snapshot_notes,
+    bytes, device_name, error_facts, head_sentence, hint, kind_text, moment, share, snapshot_notes,
     unknown_text,
 };
 use crate::error::Result;
@@ -67,9 +67,10 @@ fn section(device: &DeviceMemory, expandable: Option<bool>, index: usize) -> Str
     for error in device.out_of_memory.iter().rev() {
         html.push_str(&error_section(error));
     }
-    html.push_str("<h2>Held at the peak</h2>\n");
-    html.push_str(&lines_table(&device.held, device.peak.allocated_bytes));
-    html.push_str(&stacks_table(&device.held, device.peak.allocated_bytes));
+    let all = device.most().allocated_bytes;
+    let _ = writeln!(html, "<h2>Held {}</h2>", moment(device));
+    html.push_str(&lines_table(&device.held, all));
+    html.push_str(&stacks_table(&device.held, all));
     html.push_str(&space_table(device));
     html.push_str(&points_table(device));
     html
@@ -92,8 +93,8 @@ fn chart(device: &DeviceMemory) -> Value {
         "times": curve.times_us,
         "bytes": rows,
         "end": end,
-        "peak": device.peak.time_us.or(device.peak.entry).or(first),
-        "peak_bytes": device.peak.allocated_bytes,
+        "peak": device.most().time_us.or(device.most().entry).or(first),
+        "peak_bytes": device.most().allocated_bytes,
     })
 }
 

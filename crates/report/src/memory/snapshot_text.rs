@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use mindprof_answers::{
-    CodePlace, DeviceMemory, FreeElsewhere, HeldBy, HolderKind, OutOfMemory, Shortage,
-    SnapshotMemory,
+    CodePlace, DeviceMemory, FreeElsewhere, HeldBy, HolderKind, MemoryMoment, OutOfMemory,
+    Shortage, SnapshotMemory,
 };
 use mindprof_formats::counted;
 use mindprof_model::Place;
@@ -54,11 +54,12 @@ pub fn snapshot_text(memory: &SnapshotMemory) -> String {
             .out_of_memory
             .last()
             .map(|error| error.allocated_bytes);
-        let peak = device.peak.allocated_bytes;
+        let peak = device.most().allocated_bytes;
         if last != Some(peak) {
-            push_held(&mut text, "held at the peak", &device.held, peak);
+            let title = format!("held {}", moment(device));
+            push_held(&mut text, &title, &device.held, peak);
         }
-        push_stacks(&mut text, &device.held);
+        push_stacks(&mut text, device);
         push_space(&mut text, device);
         sections.push(text);
     }
@@ -90,18 +91,32 @@ pub(super) fn head_sentence(device: &DeviceMemory) -> String {
             most_of(&error.held, error.allocated_bytes)
         );
     }
-    let peak = device.peak;
+    let Some(peak) = device.peak else {
+        return format!(
+            "{name}: {} allocated when the snapshot was taken{}. The peak is not known.",
+            bytes(device.at_end.allocated_bytes),
+            most_of(&device.held, device.at_end.allocated_bytes)
+        );
+    };
     format!(
         "{name}: peak {} allocated{}{}.",
         bytes(peak.allocated_bytes),
-        when(device),
+        when(peak),
         most_of(&device.held, peak.allocated_bytes)
     )
 }
 
-fn when(device: &DeviceMemory) -> String {
-    match (device.peak.entry, device.peak.time_us) {
-        (None, _) if device.history.entries == 0 => String::new(),
+/// Returns the moment whose holders are listed.
+pub(super) const fn moment(device: &DeviceMemory) -> &'static str {
+    if device.peak.is_some() {
+        "at the peak"
+    } else {
+        "when the snapshot was taken"
+    }
+}
+
+fn when(peak: MemoryMoment) -> String {
+    match (peak.entry, peak.time_us) {
         (None, _) => " where the history begins, the most that it knows of".into(),
         (Some(_), Some(time)) => format!(" {:.3} ms into the history", time as f64 / 1e3),
         (Some(entry), None) => format!(" after entry {entry} of the history"),
@@ -127,16 +142,13 @@ pub(super) fn hint(device: &DeviceMemory, expandable: Option<bool>) -> String {
     if let Some(error) = device.out_of_memory.last() {
         return match error.shortage {
             Shortage::Fragmented if grows => format!(
-                "{} lay free in pieces, enough for the request: allocate large tensors early, \
-                 or keep sizes from varying",
-                bytes(error.free_bytes)
+                "{}, which is enough for the request, but a request needs one piece: allocate \
+                 large tensors early, or keep sizes from varying",
+                free_text(error)
             ),
             Shortage::Fragmented => format!(
-                "{} lay free in pieces of at most {}, and {} on the device; in one piece that \
-                 would have sufficed: {EXPANDABLE}",
-                bytes(error.free_bytes),
-                bytes(error.largest_free_bytes),
-                bytes(error.device_free_bytes)
+                "{}, which is enough for the request, but a request needs one piece: {EXPANDABLE}",
+                free_text(error)
             ),
             Shortage::Elsewhere => elsewhere_hint(&error.free_elsewhere),
             Shortage::Unused => format!(
@@ -150,8 +162,9 @@ pub(super) fn hint(device: &DeviceMemory, expandable: Option<bool>) -> String {
                 bytes(error.device_free_bytes)
             ),
             Shortage::Short { missing_bytes } => format!(
-                "{} were missing even without any free piece between allocations: hold less, \
-                 first in the lines below",
+                "{}, and the request needed {} more than both together: hold less, starting with \
+                 the first line below",
+                free_text(error),
                 bytes(missing_bytes)
             ),
         };
@@ -166,6 +179,9 @@ pub(super) fn hint(device: &DeviceMemory, expandable: Option<bool>) -> String {
         );
     }
     match device.held.lines.first().map(|line| &line.kind) {
+        Some(HolderKind::Line(_)) if device.peak.is_none() => {
+            "start with the first line below to hold less".into()
+        }
         Some(HolderKind::Line(_)) => "start with the first line below to lower the peak".into(),
         Some(HolderKind::Library(_) | HolderKind::NoPython) => {
             "the largest part has no line of yours: see the stacks below".into()
@@ -178,6 +194,22 @@ pub(super) fn hint(device: &DeviceMemory, expandable: Option<bool>) -> String {
         }
         None => "nothing is allocated".into(),
     }
+}
+
+/// Returns how much memory was free that a request could have used.
+fn free_text(error: &OutOfMemory) -> String {
+    let pieces = match error.free_bytes {
+        0 => "No memory was free between allocations".into(),
+        free => format!(
+            "{} were free between allocations, in pieces of at most {}",
+            bytes(free),
+            bytes(error.largest_free_bytes)
+        ),
+    };
+    format!(
+        "{pieces}, and {} on the device",
+        bytes(error.device_free_bytes)
+    )
 }
 
 /// Returns what to do about free memory that a request cannot use, by where most of it lies.
@@ -211,11 +243,15 @@ fn elsewhere(free: &FreeElsewhere) -> Vec<String> {
 }
 
 fn push_sums(text: &mut String, device: &DeviceMemory) {
-    let _ = writeln!(text, "{:12} {:>12} {:>12}", "", "peak", "end");
+    if device.peak.is_some() {
+        let _ = writeln!(text, "{:12} {:>12} {:>12}", "", "peak", "end");
+    } else {
+        let _ = writeln!(text, "{:12} {:>12}", "", "now");
+    }
     let rows = [
         (
             "allocated",
-            device.peak.allocated_bytes,
+            device.peak.map(|peak| peak.allocated_bytes),
             device.at_end.allocated_bytes,
         ),
         (
@@ -225,7 +261,8 @@ fn push_sums(text: &mut String, device: &DeviceMemory) {
         ),
     ];
     for (name, peak, end) in rows {
-        let _ = writeln!(text, "{name:12} {:>12} {:>12}", bytes(peak), bytes(end));
+        let peak = peak.map_or_else(String::new, |peak| format!("{:>12} ", bytes(peak)));
+        let _ = writeln!(text, "{name:12} {peak}{:>12}", bytes(end));
     }
 }
 
@@ -233,10 +270,10 @@ fn push_sums(text: &mut String, device: &DeviceMemory) {
 pub(super) fn snapshot_notes(device: &DeviceMemory) -> Vec<String> {
     let history = &device.history;
     let mut notes = Vec::new();
-    if history.entries <= 1 {
+    if !history.is_there() {
         notes.push(
-            "the snapshot has no history, only the blocks at its end: record with \
-             torch.cuda.memory._record_memory_history()"
+            "the snapshot has no history, so that only the memory at its time is known: call \
+             torch.cuda.memory._record_memory_history() before the work, to know the peak"
                 .into(),
         );
         return notes;
@@ -337,8 +374,9 @@ fn push_held(text: &mut String, title: &str, held: &HeldBy, all: u64) {
     }
 }
 
-fn push_stacks(text: &mut String, held: &HeldBy) {
-    let mut stacks = held
+fn push_stacks(text: &mut String, device: &DeviceMemory) {
+    let mut stacks = device
+        .held
         .stacks
         .iter()
         .filter(|stack| !stack.frames.is_empty())
@@ -346,7 +384,8 @@ fn push_stacks(text: &mut String, held: &HeldBy) {
     if stacks.peek().is_none() {
         return;
     }
-    push_line(text, "held at the peak, by stack, innermost frame first:");
+    let title = format!("held {}, by stack, innermost frame first:", moment(device));
+    push_line(text, &title);
     for stack in stacks.take(STACKS) {
         let blocks = counted(stack.blocks, "block");
         let _ = writeln!(text, "{:>12}  {blocks}", bytes(stack.bytes));

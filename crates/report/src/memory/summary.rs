@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use mindprof_analyze::{Analysis, MemoryPeak, MemoryPlace};
+use mindprof_analyze::{Analysis, MemoryOrigin, MemoryPeak, MemoryPlace};
 use mindprof_answers::{MemoryGrowth, OwnCode};
 use mindprof_formats::{counted, frame_texts, holder_name, memory_place_name};
 use mindprof_model::{Place, StackId};
@@ -69,8 +69,10 @@ pub fn memory_summary(
         line(format_args!("held at the peak:"));
     }
     for holder in peak.holders.iter().take(HOLDERS) {
-        let blocks = counted(holder.blocks, "block");
-        let name = format!("{} ({blocks})", holder_name(analysis, holder));
+        let mut name = holder_name(analysis, holder);
+        if holder.origin != MemoryOrigin::Total {
+            name = format!("{name} ({})", counted(holder.blocks, "block"));
+        }
         let head = format!(
             "{:>12}  {:16}",
             amount(holder.bytes as i64),

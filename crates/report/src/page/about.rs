@@ -53,10 +53,7 @@ fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'
     let mut facts = vec![format!("{events} in {}", short_time(profile.span()))];
     facts.extend(date_text(profile.reference_unix_ns()).map(|date| format!("Recorded on {date}")));
     if explanation.advice.steps > 0 {
-        facts.push(overhead_text(
-            &explanation.advice.overhead,
-            explanation.advice.steps,
-        ));
+        facts.push(overhead_text(&explanation.advice));
     }
     match &loss_texts(profile.loss())[..] {
         [] => facts.push("No event was lost".into()),
@@ -174,16 +171,14 @@ pub(super) fn about_tables(contents: &Contents<'_>) -> Vec<Table> {
 
 fn track_cells(profile: &Profile, track: &Track) -> Vec<Cell> {
     let thread = &profile.threads()[track.thread.index()];
-    let number = thread.native as i64;
     let name = profile.strings().text(thread.name);
-    let place = if track.device == DeviceKind::Cpu {
-        format!("process {}, thread {number}", thread.process)
-    } else {
-        format!(
-            "{}:{}, stream {number}",
-            profile.device_name(track.device),
-            thread.process
-        )
+    let device = || format!("{}:{}", profile.device_name(track.device), thread.process);
+    let place = match thread.number() {
+        Some(number) if track.device == DeviceKind::Cpu => {
+            format!("process {}, thread {number}", thread.process)
+        }
+        Some(number) => format!("{}, stream {number}", device()),
+        None => device(),
     };
     vec![
         Cell::text(name),

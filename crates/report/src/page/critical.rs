@@ -111,7 +111,7 @@ fn path_table(id: &'static str, caption: &str, kind: &str, rows: &[PathRow]) -> 
             name,
             Cell::time(row.time),
             Cell::Number(row.share),
-            Cell::time(row.saves),
+            row.saves.map_or(Cell::Empty, Cell::time),
         ]
     });
     Table {

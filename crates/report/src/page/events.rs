@@ -325,7 +325,10 @@ fn thread_name(profile: &Profile, thread: usize) -> String {
     let rank = rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
     if about.device != DeviceKind::Cpu {
         let device = format!("{}:{}", profile.device_name(about.device), about.process);
-        return format!("{rank}{device} stream {}", about.native as i64);
+        return match about.number() {
+            Some(number) => format!("{rank}{device} stream {number}"),
+            None => format!("{rank}{device} {name}"),
+        };
     }
     let number = about.native as i64;
     match name {

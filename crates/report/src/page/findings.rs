@@ -199,6 +199,7 @@ mod tests {
             steps: 2,
             overhead: Overhead {
                 recorded: Nanos(12_000_000),
+                replayed: Nanos(12_000_000),
                 unrecorded: Nanos(10_000_000),
             },
             ..Advice::default()

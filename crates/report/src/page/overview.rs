@@ -126,7 +126,7 @@ fn summary(contents: &Contents<'_>) -> String {
     let explanation = &contents.explanation;
     let mut text = String::new();
     if explanation.advice.steps > 0 {
-        let overhead = overhead_text(&explanation.advice.overhead, explanation.advice.steps);
+        let overhead = overhead_text(&explanation.advice);
         let _ = write!(text, "{overhead}. ");
     }
     if let Some(incomplete) = incomplete_text(&explanation.advice.incomplete) {

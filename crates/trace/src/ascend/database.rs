@@ -82,7 +82,21 @@ struct DatabaseReading<'a> {
 fn read(database: &Database, options: &ReadOptions<'_>) -> Result<PartReading> {
     let tables = database.tables()?;
     let is_there = |table: &&str| tables.iter().any(|name| name == table);
-    let found: Vec<&str> = EVENT_TABLES.into_iter().filter(is_there).collect();
+    let mut found: Vec<&str> = EVENT_TABLES.into_iter().filter(is_there).collect();
+    let mut without_times: Vec<&str> = Vec::new();
+    for table in &found {
+        let columns = database.columns(table)?;
+        if !columns.iter().any(|column| column == "startNs") {
+            without_times.push(table);
+        }
+    }
+    found.retain(|table| !without_times.contains(table));
+    if let [table, ..] = without_times.as_slice()
+        && found.is_empty()
+    {
+        let found = format!("{table} without the column startNs");
+        return Err(Error::NotAProfile { found });
+    }
     if found.is_empty() {
         let found = match tables.as_slice() {
             [] => "no table".to_owned(),

@@ -66,7 +66,7 @@ pub(crate) fn read_folder(
     let kernels = folder.join("kernel_details.csv");
     if name.starts_with("trace_view") && kernels.is_file() {
         let keeps = options.unknown.are_kept();
-        let (found, all) = add_shapes(&mut reading.part, &kernels, keeps)?;
+        let (found, all) = add_shapes(&mut reading, &kernels, keeps)?;
         let said = format!("shapes of {found} of {all} kernels from kernel_details.csv");
         reading.sources.push(said);
     }
@@ -89,9 +89,10 @@ pub(crate) fn read_folder(
     let steps = folder.join("step_trace_time.csv");
     if steps.is_file() {
         let rows = File::open(&steps).map_err(Error::from);
-        let rows = rows
+        let (rows, repairs) = rows
             .and_then(read_step_times)
             .map_err(|error| error.at(&steps))?;
+        reading.repairs.merge(&repairs);
         reading.part.metadata.set("step_trace_time", rows);
         (reading.sources).push("sums of steps from step_trace_time.csv, as metadata".into());
     }
@@ -173,7 +174,12 @@ fn is_detail(column: &str) -> bool {
 /// Adds the shapes of kernels to those that a trace has without, and if `with_details` what else
 /// rules of advice look at. Kernels are the same if they begin in the same nanosecond on the same
 /// stream. Returns how many have shapes, of how many.
-fn add_shapes(part: &mut Part, path: &Path, with_details: bool) -> Result<(usize, usize)> {
+fn add_shapes(
+    reading: &mut PartReading,
+    path: &Path,
+    with_details: bool,
+) -> Result<(usize, usize)> {
+    let part: &mut Part = &mut reading.part;
     let mut kernels: FxHashMap<(u64, u64), usize> = FxHashMap::default();
     for (index, event) in part.events().iter().enumerate() {
         let thread = part.threads()[event.thread.index()];
@@ -208,9 +214,10 @@ fn add_shapes(part: &mut Part, path: &Path, with_details: bool) -> Result<(usize
             Ok(())
         })
     });
-    read.map_err(|error| error.at(path))?;
+    let repairs = read.map_err(|error| error.at(path))?;
     part.passthrough
         .add_entries(PassthroughKind::Arguments, details);
+    reading.repairs.merge(&repairs);
     Ok((found, all))
 }
 
@@ -219,7 +226,8 @@ fn add_memory(reading: &mut PartReading, path: &Path) -> Result<bool> {
     let file = File::open(path).map_err(Error::from);
     let mut memory = NpuMemory::default();
     let read = file.and_then(|file| read_memory_record(file, &mut memory));
-    read.map_err(|error| error.at(path))?;
+    let repairs = read.map_err(|error| error.at(path))?;
+    reading.repairs.merge(&repairs);
     (reading.repairs).add(Repair::AbsurdMemory, memory.absurd);
     Ok(memory.add_to(&mut reading.part))
 }

@@ -12,7 +12,7 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::assembly::LATEST_NS;
+use super::assembly::{LATEST_NS, is_far, usual_time};
 
 /// The component that holds the program's tensors: torch's allocator.
 const ALLOCATOR: &str = "PTA";
@@ -150,6 +150,23 @@ impl NpuMemory {
         self.blocks.push(block);
     }
 
+    /// Leaves out the records that are far away from the usual time of events, or without events
+    /// from that of the records. Returns their number.
+    pub(super) fn leave_out_far(&mut self, usual: Option<Nanos>) -> u64 {
+        self.records.sort_by_key(|record| record.time);
+        let before = self.records.len();
+        let usual = usual.or_else(|| usual_time(&self.records, |record| record.time));
+        if let Some(usual) = usual {
+            self.records.retain(|record| !is_far(record.time, usual));
+        }
+        (before - self.records.len()) as u64
+    }
+
+    /// Returns whether nothing was added.
+    pub(super) fn is_empty(&self) -> bool {
+        self.components.is_empty()
+    }
+
     /// Returns the time of the first record.
     pub(super) fn start(&self) -> Option<Nanos> {
         self.records.iter().map(|record| record.time).min()
@@ -203,19 +220,31 @@ impl NpuMemory {
     }
 
     /// Sorts the records and finds their own bytes: the files have totals, of which a record's own
-    /// bytes are the change since the one before.
+    /// bytes are the change since the one before. The change that led to the first total is not
+    /// known, unless a block began then.
     fn settle_records(&mut self) {
         self.records
             .sort_by_key(|record| (record.device_index, record.time));
         let mut before: Option<(i16, u64)> = None;
         for record in &mut self.records {
-            let last = before
-                .filter(|(of, _)| *of == record.device_index)
-                .map_or(0, |(_, total)| total);
-            record.bytes = record.total_allocated as i64 - last as i64;
+            let last = before.filter(|(of, _)| *of == record.device_index);
+            record.bytes = match last {
+                Some((_, total)) => record.total_allocated as i64 - total as i64,
+                None => first_change(&self.blocks, record),
+            };
             before = Some((record.device_index, record.total_allocated));
         }
     }
+}
+
+/// Returns the bytes of the block that began at the time of a device's first record, or zero.
+fn first_change(blocks: &[MemoryBlock], record: &MemoryRecord) -> i64 {
+    let is_it = |block: &&MemoryBlock| {
+        u64::try_from(block.allocated_ns) == Ok(record.time.0)
+            && i16::try_from(block.device) == Ok(record.device_index)
+            && u64::try_from(block.bytes).is_ok_and(|bytes| bytes <= record.total_allocated)
+    };
+    blocks.iter().find(is_it).map_or(0, |block| block.bytes)
 }
 
 impl NpuMemory {

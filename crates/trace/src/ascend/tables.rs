@@ -1,8 +1,11 @@
 //! The CSV files of Ascend profilers: `kernel_details.csv`, `memory_record.csv` and
 //! `npu_module_mem.csv` yield parts.
-//! `operator_details.csv` and `step_trace_time.csv` hold sums without times.
+//! The others hold sums without times, or lists without what gives them a meaning.
 
+use std::borrow::Cow;
+use std::cell::Cell;
 use std::io::Read;
+use std::rc::Rc;
 
 use csv::{Reader as CsvReader, ReaderBuilder, StringRecord};
 
@@ -10,12 +13,15 @@ use crate::error::{Error, Result};
 use crate::read_options::ReadOptions;
 use crate::readers::Reader;
 use crate::reading::PartReading;
+use crate::repairs::{Repair, Repairs};
 use crate::scan::{Source, unwrapped};
 
+mod encoding;
 mod kernel_details;
 mod memory_record;
 mod step_times;
 
+use self::encoding::{Encoding, Utf8};
 pub(super) use self::kernel_details::{each_kernel, entries};
 pub(super) use self::memory_record::read_memory_record;
 pub(super) use self::step_times::read_step_times;
@@ -27,33 +33,60 @@ pub(crate) struct TableReader;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableKind {
     KernelDetails,
-    OperatorDetails,
-    StepTimes,
+    KernelsWithoutStreams,
     MemoryRecord,
+    OperatorMemory,
+    /// A file of sums, with its usual name.
+    Sums(&'static str),
 }
+
+/// The characters between columns.
+const SEPARATORS: [u8; 3] = [b',', b';', b'\t'];
 
 impl TableKind {
     /// Returns the kind of a file that begins with these bytes.
     fn of(head: &[u8]) -> Option<Self> {
-        let head = String::from_utf8_lossy(head);
+        let encoding = Encoding::of(head);
+        Self::of_text(&encoding.text(head)).map(|(kind, _)| kind)
+    }
+
+    /// Returns the kind of a file that begins with this text, and the separator of its columns.
+    fn of_text(head: &str) -> Option<(Self, u8)> {
         // It would be a part of the first column. Readers are asked again without it.
         if head.starts_with('\u{feff}') {
             return None;
         }
         let line = head.lines().next()?;
-        let columns: Vec<&str> = line.split(',').map(str::trim).collect();
+        SEPARATORS.into_iter().find_map(|separator| {
+            let columns = line.split(char::from(separator));
+            let columns: Vec<&str> = columns
+                .map(|column| column.trim().trim_matches('"'))
+                .collect();
+            Some((Self::of_columns(&columns)?, separator))
+        })
+    }
+
+    fn of_columns(columns: &[&str]) -> Option<Self> {
         let has = |wanted: &[&str]| wanted.iter().all(|column| columns.contains(column));
-        if has(&["Task ID", "Stream ID", "Name"]) {
-            Some(Self::KernelDetails)
+        Some(if has(&["Task ID", "Stream ID", "Name"]) {
+            Self::KernelDetails
+        } else if has(&["Name", "Type", "Start Time(us)"]) || has(&["Name", "Type", "Task ID"]) {
+            Self::KernelsWithoutStreams
         } else if has(&["Name", "Input Shapes", "Call Stack"]) {
-            Some(Self::OperatorDetails)
+            Self::Sums("operator_details.csv")
         } else if has(&["Step", "Computing"]) {
-            Some(Self::StepTimes)
+            Self::Sums("step_trace_time.csv")
+        } else if has(&["OP Type", "Core Type", "Count"]) {
+            Self::Sums("op_statistic.csv")
+        } else if has(&["API Name", "Time(us)", "Count"]) {
+            Self::Sums("api_statistic.csv")
         } else if has(&["Component", "Timestamp(us)"]) {
-            Some(Self::MemoryRecord)
+            Self::MemoryRecord
+        } else if has(&["Name", "Allocation Time(us)"]) {
+            Self::OperatorMemory
         } else {
-            None
-        }
+            return None;
+        })
     }
 }
 
@@ -63,29 +96,53 @@ impl Reader for TableReader {
     }
 
     fn read(&self, mut source: Source<'_>, options: &ReadOptions<'_>) -> Result<PartReading> {
-        let sums = |file| Err(Error::SumsWithoutTimes { file });
         source.forget_lines();
-        match TableKind::of(source.window()) {
-            Some(TableKind::KernelDetails) => kernel_details::read(source, options),
-            Some(TableKind::MemoryRecord) => memory_record::read(source),
-            Some(TableKind::OperatorDetails) => sums("operator_details.csv"),
-            Some(TableKind::StepTimes) => sums("step_trace_time.csv"),
+        let mut reading = match TableKind::of(source.window()) {
+            Some(TableKind::KernelDetails) => kernel_details::read(&mut source, options),
+            Some(TableKind::MemoryRecord) => memory_record::read(&mut source),
+            Some(TableKind::KernelsWithoutStreams) => Err(Error::MissingColumn {
+                file: "kernel_details.csv",
+                column: "Stream ID",
+                instead: "trace_view.json, or the folder that it is in",
+            }),
+            Some(TableKind::OperatorMemory) => Err(Error::BlocksWithoutCurve),
+            Some(TableKind::Sums(file)) => Err(Error::SumsWithoutTimes { file }),
             None => Err(source.not_json(0, "expected value")),
+        }?;
+        if source.damage().is_some() {
+            reading.repairs.add(Repair::DamagedCompression, 1);
         }
+        Ok(reading)
     }
 }
 
 /// A CSV file being read, with the names of its columns.
 struct Table<R> {
-    rows: CsvReader<R>,
+    rows: CsvReader<Utf8<R>>,
     columns: StringRecord,
+    /// Whether numbers have a comma before their decimals, as where semicolons separate columns.
+    has_decimal_commas: bool,
+    /// The last byte that was read.
+    last: Rc<Cell<Option<u8>>>,
 }
 
 impl<R: Read> Table<R> {
     fn open(input: R) -> Result<Self> {
-        let mut rows = ReaderBuilder::new().flexible(true).from_reader(input);
+        let (input, head) = Utf8::open(input).map_err(unwrapped)?;
+        let last = input.last();
+        let known = TableKind::of_text(head.trim_start_matches('\u{feff}'));
+        let separator = known.map_or(b',', |(_, separator)| separator);
+        let mut rows = ReaderBuilder::new()
+            .flexible(true)
+            .delimiter(separator)
+            .from_reader(input);
         let columns = rows.headers().map_err(error_of)?.clone();
-        Ok(Self { rows, columns })
+        Ok(Self {
+            rows,
+            columns,
+            has_decimal_commas: separator == b';',
+            last,
+        })
     }
 
     /// Returns the place of the first of these columns that the file has. A place behind the last
@@ -99,29 +156,66 @@ impl<R: Read> Table<R> {
         names.iter().find_map(place).unwrap_or(usize::MAX)
     }
 
-    /// Calls `each` with every row.
-    fn each_row(mut self, mut each: impl FnMut(Fields<'_>) -> Result<()>) -> Result<()> {
-        let mut record = StringRecord::new();
-        while self.rows.read_record(&mut record).map_err(error_of)? {
-            each(Fields(&record))?;
+    /// Calls `each` with every row. Returns whether the file is cut off: a last row that lacks columns
+    /// is left out then.
+    fn each_row(mut self, mut each: impl FnMut(Fields<'_>) -> Result<()>) -> Result<Repairs> {
+        let mut repairs = Repairs::default();
+        let [mut before, mut row, mut next] = [(); 3].map(|()| StringRecord::new());
+        let mut has_row = self.rows.read_record(&mut row).map_err(error_of)?;
+        while has_row {
+            has_row = self.rows.read_record(&mut next).map_err(error_of)?;
+            if !has_row && self.is_cut(&before, &row) {
+                repairs.add(Repair::Truncated, 1);
+                if row.len() < self.columns.len() {
+                    break;
+                }
+            }
+            each(Fields {
+                record: &row,
+                has_decimal_commas: self.has_decimal_commas,
+            })?;
+            std::mem::swap(&mut before, &mut row);
+            std::mem::swap(&mut row, &mut next);
         }
-        Ok(())
+        Ok(repairs)
+    }
+
+    /// Returns whether the file seems to be cut off in its last row. Profilers end each line, but
+    /// other programs may not; their last field is a whole one if the row before has it too.
+    fn is_cut(&self, before: &StringRecord, last: &StringRecord) -> bool {
+        let is_whole_line = matches!(self.last.get(), Some(b'\n' | b'\r'));
+        let last_field = |record: &StringRecord| record.iter().next_back().map(str::to_owned);
+        let is_whole = last.len() >= self.columns.len() && last_field(before) == last_field(last);
+        !is_whole_line && !is_whole
     }
 }
 
 /// The fields of one row.
 #[derive(Clone, Copy)]
-struct Fields<'a>(&'a StringRecord);
+struct Fields<'a> {
+    record: &'a StringRecord,
+    has_decimal_commas: bool,
+}
 
 impl<'a> Fields<'a> {
     /// Returns the text in a column, without the tab that keeps spreadsheets from rounding it.
     fn text(self, column: usize) -> &'a str {
-        self.0.get(column).unwrap_or_default().trim()
+        self.record.get(column).unwrap_or_default().trim()
+    }
+
+    /// Returns the text of a number in a column, with a point before its decimals.
+    fn number(self, column: usize) -> Cow<'a, str> {
+        let text = self.text(column);
+        if self.has_decimal_commas && text.contains(',') {
+            Cow::Owned(text.replacen(',', ".", 1))
+        } else {
+            Cow::Borrowed(text)
+        }
     }
 
     /// Returns a time in microseconds as nanoseconds.
     fn nanoseconds(self, column: usize) -> Option<i64> {
-        crate::chrome::nanoseconds_of(self.text(column))
+        crate::chrome::nanoseconds_of(&self.number(column))
     }
 
     fn integer(self, column: usize) -> Option<u64> {
@@ -169,11 +263,27 @@ mod tests {
             ),
             (
                 "Name,Input Shapes,Call Stack,Host Self",
-                Some(TableKind::OperatorDetails),
+                Some(TableKind::Sums("operator_details.csv")),
             ),
             (
                 "Device_id,Step,Computing,Communication(",
-                Some(TableKind::StepTimes),
+                Some(TableKind::Sums("step_trace_time.csv")),
+            ),
+            (
+                "Name,Type,Accelerator Core,Start Time(us),Dur",
+                Some(TableKind::KernelsWithoutStreams),
+            ),
+            (
+                "Name,Size(KB),Allocation Time(us),Release Ti",
+                Some(TableKind::OperatorMemory),
+            ),
+            (
+                "Step Id;Model ID;\"Task ID\";Stream ID;Name;Ty",
+                Some(TableKind::KernelDetails),
+            ),
+            (
+                "Component\tTimestamp(us)\tTotal Res",
+                Some(TableKind::MemoryRecord),
             ),
             (
                 "Component,Timestamp(us),Total Allocated(",

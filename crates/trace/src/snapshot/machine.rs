@@ -275,7 +275,7 @@ impl Machine {
                 self.dicts += 1;
                 Object::Dict(Some(dict))
             }
-            None => Object::Opaque(dict.depth),
+            None => Object::OtherDict(dict.depth),
         };
         Ok(())
     }

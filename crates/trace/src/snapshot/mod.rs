@@ -14,4 +14,4 @@ mod records;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use read::{is_pickle, read_snapshot_source};
+pub(crate) use read::{is_pickle, read_snapshot_source, unread_pickle};

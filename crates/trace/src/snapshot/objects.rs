@@ -69,8 +69,10 @@ pub(super) enum Object {
     Pair(u32, u32),
     /// A scalar that was memoized.
     Scalar(Box<Value>),
-    /// A tuple, a set, or a dictionary without any known key, with its depth.
+    /// A tuple or a set, with its depth.
     Opaque(u8),
+    /// A dictionary without any known key, or without those that records have, with its depth.
+    OtherDict(u8),
     /// A frame, by its text.
     Frame(StringId),
     /// A list of frames.
@@ -108,7 +110,7 @@ impl Object {
         match self {
             Self::Dict(dict) => dict.as_ref().map_or(1, |dict| dict.depth),
             Self::List(list) => list.as_ref().map_or(1, |list| list.depth),
-            Self::Opaque(depth) => *depth,
+            Self::Opaque(depth) | Self::OtherDict(depth) => *depth,
             Self::Pair(..) | Self::Frame(_) => 1,
             Self::Scalar(_) => 0,
             Self::Stack(_) => 2,
@@ -123,6 +125,7 @@ impl Object {
             Self::Dict(_) => "a dictionary",
             Self::List(_) => "a list",
             Self::Pair(..) | Self::Opaque(_) => "a tuple or set",
+            Self::OtherDict(_) => "a dictionary without the keys that are needed",
             Self::Scalar(_) => "a number",
             Self::Frame(_) => "a frame",
             Self::Stack(_) => "a list of frames",

@@ -26,6 +26,20 @@ pub(crate) fn is_pickle(head: &[u8]) -> bool {
     matches!(head, [0x80, 2..=5, ..])
 }
 
+/// Returns the protocol of a pickle that is not read, as text, if an input that begins with these
+/// bytes is one. Protocols 0 and 1 do not state their number, but a snapshot begins with a dictionary
+/// or a list.
+pub(crate) fn unread_pickle(head: &[u8]) -> Option<String> {
+    const OLD: [&[u8]; 8] = [
+        b"(dp", b"(lp", b"(d.", b"(l.", b"}q\0", b"]q\0", b"}.", b"].",
+    ];
+    match head {
+        [0x80, protocol @ 6..=32, ..] => Some(protocol.to_string()),
+        _ if OLD.iter().any(|begin| head.starts_with(begin)) => Some("0 or 1".into()),
+        _ => None,
+    }
+}
+
 /// Reads a memory snapshot. Anything behind the end of the pickle is ignored, as Python does.
 ///
 /// # Errors

@@ -297,7 +297,15 @@ pub(super) fn items(value: Value, objects: &[Object], key: Key) -> Result<&[Valu
 
 /// Returns the fault of a key with a value that it does not have in snapshots.
 pub(super) fn misplaced(key: Key, found: &str) -> Fault {
-    Fault::Strange(format!("found {found} in `{}`", key.text()))
+    let expected = match key {
+        Key::Segments => "expected segments, which are dictionaries with `blocks`, ",
+        Key::Blocks => "expected blocks, which are dictionaries with `size` and `state`, ",
+        Key::Frames => "expected frames, which are dictionaries with `filename` and `name`, ",
+        Key::DeviceTraces => "expected a list of entries for each device, ",
+        Key::Addr | Key::Address => "expected an address, ",
+        _ => "",
+    };
+    Fault::Strange(format!("{expected}found {found} in `{}`", key.text()))
 }
 
 fn action(text: &str) -> AllocatorAction {
@@ -320,7 +328,8 @@ fn size(fields: &Fields, key: Key) -> Result<Option<u64>, Fault> {
         Value::Int(bytes @ 0..=LARGEST) => Ok(Some(bytes as u64)),
         Value::Int(bytes) => Err(misplaced(key, &format!("a size of {bytes}"))),
         Value::Bool(_) | Value::Text(_) | Value::Object(_) => {
-            Err(misplaced(key, "something else than a size"))
+            let found = format!("{} instead of a size", noun(fields.get(key)));
+            Err(misplaced(key, &found))
         }
     }
 }
@@ -331,7 +340,18 @@ fn needed(fields: &Fields, key: Key) -> Result<u64, Fault> {
 
 fn address(fields: &Fields, key: Key) -> Result<u64, Fault> {
     let address = fields.get(key).int().map(|address| address as u64);
-    address.ok_or_else(|| misplaced(key, "something else than an address"))
+    address.ok_or_else(|| misplaced(key, noun(fields.get(key))))
+}
+
+/// Returns what a value is, for messages, without looking at its object.
+const fn noun(value: Value) -> &'static str {
+    match value {
+        Value::Nothing => "nothing",
+        Value::Bool(_) => "True or False",
+        Value::Int(_) => "a number",
+        Value::Text(_) => "a text",
+        Value::Object(_) => "an object",
+    }
 }
 
 /// Returns the bits of a number, or zero if the key has none.

@@ -1,11 +1,14 @@
 //! Traces of Ascend NPUs: msprof-analyze's sample, and what its own tracks say of it.
 
+use std::fs;
 use std::path::PathBuf;
 
+use flate2::read::GzDecoder;
 use mindprof_analyze::{Analysis, Correlation};
-use mindprof_answers::{Advice, OwnCode};
+use mindprof_answers::{Advice, CriticalPath, OwnCode, PathOptions};
 use mindprof_model::{Category, DeviceKind, EventId, Flags, Profile};
 use mindprof_trace::{ReadOptions, Reading, read_trace, read_trace_file_with, write_trace};
+use serde_json::Value;
 
 /// Returns the path of a sample.
 pub(crate) fn sample(name: &str) -> PathBuf {
@@ -150,11 +153,35 @@ fn a_replay_follows_the_queue_that_launches_kernels() {
     let analysis = Analysis::build(trace_view().profile);
     let advice = Advice::build(&analysis, &OwnCode::default());
     let recorded = advice.overhead.recorded.0;
-    // The step took 14.05 ms.
-    assert_eq!(recorded / 100_000, 139, "{recorded}");
+    assert_eq!(recorded / 10_000, 1_409, "{recorded}");
+    let replayed = advice.overhead.replayed.0;
+    assert_eq!(replayed / 100_000, 139, "{replayed}");
+    assert!(!advice.is_doubtful);
     let missing = advice
         .unknown
         .iter()
         .filter(|unknown| unknown.missing.contains("queue"));
     assert_eq!(missing.count(), 0);
+}
+
+/// Without flows, kernels wait for no launch.
+#[test]
+fn a_replay_that_takes_another_time_than_the_recording_prices_nothing() {
+    let packed = fs::File::open(sample("trace_view.json.gz")).unwrap();
+    let mut events: Vec<Value> = serde_json::from_reader(GzDecoder::new(packed)).unwrap();
+    events.retain(|event| !matches!(event["ph"].as_str(), Some("s" | "t" | "f")));
+    let text = serde_json::to_vec(&events).unwrap();
+    let analysis = Analysis::build(read_trace(&text).unwrap());
+    let own = OwnCode::default();
+    let advice = Advice::build(&analysis, &own);
+    let overhead = advice.overhead;
+    assert!(advice.is_doubtful, "{overhead:?}");
+    assert_eq!(overhead.recorded.0 / 10_000, 1_409, "{overhead:?}");
+    assert!(overhead.replayed.0 < 10_000_000, "{overhead:?}");
+    assert!(advice.findings.iter().all(|finding| finding.share <= 0.0));
+    let mut unknown = advice.unknown.iter();
+    assert!(unknown.any(|unknown| unknown.missing.contains("than the recording")));
+    let path = CriticalPath::build(&analysis, &own, PathOptions::default());
+    assert!(path.is_doubtful && path.recorded == overhead.recorded);
+    assert!(path.operators.iter().all(|row| row.saves.is_none()));
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
+use mindprof_analyze::{Analysis, CategoryBytes, MemoryPrecision};
 use mindprof_model::{Category, DType, DeviceKind, Input, Metadata, PassthroughKind, Profile};
 use mindprof_trace::{
     ReadOptions, Reading, Repair, read_trace, read_trace_file, read_trace_file_with,
@@ -90,10 +91,40 @@ fn the_memory_of_torchs_allocator_becomes_a_curve() {
             )
         })
         .collect();
+    assert_eq!(found, [(0, 0, 1 << 20, 3), (2_000, -(1 << 19), 1 << 19, 3)]);
+}
+
+/// The totals are the curve, although no change of it is the size of another one.
+#[test]
+fn the_stated_totals_are_the_timeline() {
+    let megabytes = |bytes: i64| bytes as f64 / 1_048_576.0;
+    let mut text = MEMORY_HEAD.to_owned();
+    let totals = [100.0, 60.0, 90.0, 0.0, 30.5];
+    for (index, total) in totals.iter().enumerate() {
+        text += &format!("PTA,170416151142030{index}.491\t,{total},120.0,1.0,0,NPU:0\n");
+    }
+    let analysis = Analysis::build(read_trace(text.as_bytes()).unwrap());
+    let timeline = analysis.memory_timeline();
+    let place = timeline.places()[0];
+    let peak = timeline.peak(&analysis, place);
+    assert_eq!(peak.time.map(|time| time.0), Some(0));
     assert_eq!(
-        found,
-        [(0, 1 << 20, 1 << 20, 3), (2_000, -(1 << 19), 1 << 19, 3)]
+        (megabytes(peak.total()), megabytes(peak.total_at_end())),
+        (100.0, 30.5)
     );
+    assert_eq!(peak.precision(), MemoryPrecision::Exact);
+    let mut bytes = CategoryBytes::default();
+    let mut curve: Vec<(Option<u64>, f64)> = Vec::new();
+    for change in timeline.changes_in(place) {
+        change.apply(&mut bytes);
+        let time = change.time.map(|time| time.0);
+        curve.pop_if(|last| last.0 == time);
+        curve.push((time, megabytes(bytes.iter().sum())));
+    }
+    let stated = (0..)
+        .zip(totals)
+        .map(|(index, total)| (Some(index * 1_000), total));
+    assert_eq!(curve, stated.collect::<Vec<_>>());
 }
 
 /// Returns the components that a profile lists, as texts: device, name, and the peak and end of the
@@ -168,7 +199,10 @@ fn amounts_that_no_device_has_are_left_out() {
         .iter()
         .map(|(repair, count, _)| (repair, count))
         .collect();
-    assert_eq!(repairs, [(Repair::AbsurdMemory, 2)]);
+    assert_eq!(
+        repairs,
+        [(Repair::AbsurdMemory, 2), (Repair::UnreadableMemory, 1)]
+    );
     let profile = reading.profile;
     let totals: Vec<_> = profile
         .memory()
@@ -253,7 +287,7 @@ fn a_database_keeps_its_own_memory_and_takes_what_it_lacks() {
         .iter()
         .map(|record| (record.time.0, record.bytes))
         .collect();
-    assert_eq!(changes, [(10, 512), (20, -256)]);
+    assert_eq!(changes, [(10, 0), (20, -256)]);
     fs::write(results.join("memory_record.csv"), MEMORY_HEAD).unwrap();
     assert_eq!(read_with_sources(&results).sources.len(), 1);
 }

@@ -195,7 +195,10 @@ fn unreadable_files_are_named_with_the_reason() {
     for (name, reason) in [
         ("missing", "no such file or directory"),
         ("", "is a directory, expected a file"),
-        ("empty", "the file is empty, expected a Chrome trace"),
+        (
+            "empty",
+            "the file is empty, expected a Chrome trace or a memory snapshot",
+        ),
         ("cut.gz", "the gzip data is damaged or cut off"),
     ] {
         let error = read_trace_file(&path(name)).unwrap_err().to_string();

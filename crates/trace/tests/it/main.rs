@@ -4,6 +4,7 @@
 
 mod ascend;
 mod ascend_database;
+mod ascend_faults;
 mod ascend_tables;
 mod categories;
 #[expect(dead_code, reason = "tests of other crates use the rest")]

@@ -5,8 +5,8 @@ use std::iter::{Enumerate, Peekable};
 use std::slice::Iter;
 
 use mindprof_model::{
-    DType, Event, EventId, Input, InputsId, MemoryRecord, MemoryRecordsIter, Nanos, Profile,
-    RoleRecord, StackId, ThreadId,
+    DType, DeviceKind, Event, EventId, Input, InputsId, MemoryRecord, MemoryRecordsIter, Nanos,
+    Profile, RoleRecord, StackId, ThreadId,
 };
 use rustc_hash::FxHashMap;
 
@@ -39,6 +39,8 @@ pub(super) struct Blocks {
     of_roles: Vec<u32>,
     /// The blocks that ended because another one was allocated at their address.
     replaced: Vec<u32>,
+    /// The blocks that stand for a part of a total and ended with the next point of its curve.
+    ended_points: Vec<u32>,
     /// The position in `inputs` of each event's first input, with one more entry at the end. Empty
     /// if the profile lacks the addresses of tensors.
     begins: Vec<u32>,
@@ -87,6 +89,7 @@ impl Blocks {
             },
             live: FxHashMap::default(),
             unplaced: FxHashMap::default(),
+            curves: FxHashMap::default(),
             records: profile.memory().iter().enumerate().peekable(),
             roles: profile.roles().iter().peekable(),
         };
@@ -136,6 +139,11 @@ impl Blocks {
     /// Returns the blocks that ended because another one was allocated at their address.
     pub(super) fn replaced(&self) -> &[u32] {
         &self.replaced
+    }
+
+    /// Returns the blocks that stand for a part of a total and ended with the next point of its curve.
+    pub(super) fn ended_points(&self) -> &[u32] {
+        &self.ended_points
     }
 
     /// Returns the input tensors of the event at `index`.
@@ -194,6 +202,8 @@ struct Sweep<'a> {
     live: FxHashMap<(MemoryPlace, u64), u32>,
     /// The live blocks of unknown address, by size.
     unplaced: FxHashMap<(MemoryPlace, u64), Vec<u32>>,
+    /// The curves of allocators whose records are totals.
+    curves: FxHashMap<MemoryPlace, Curve>,
     records: Peekable<Enumerate<MemoryRecordsIter<'a>>>,
     roles: Peekable<Iter<'a, RoleRecord>>,
 }
@@ -270,6 +280,12 @@ impl Sweep<'_> {
 
     fn record(&mut self, index: usize, record: &MemoryRecord) {
         let place = MemoryPlace::of(self.profile, record);
+        if record.is_total() {
+            return self.total(record, place);
+        }
+        if record.device == DeviceKind::PrivateUse1 {
+            self.curves.entry(place).or_default().held += record.bytes;
+        }
         if record.address == 0 {
             return self.unplaced_record(index, record, place);
         }
@@ -301,7 +317,39 @@ impl Sweep<'_> {
     }
 }
 
+/// The curve of an allocator, beside the blocks of it that are known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
+    /// The bytes in blocks with an address.
+    held: i64,
+    /// The block that stands for everything else.
+    rest: Option<u32>,
+}
+
 impl Sweep<'_> {
+    /// Processes a point of an allocator's curve. The bytes that are in no known block are one block,
+    /// which the next point replaces, so that all blocks together are the total.
+    ///
+    /// ```text
+    /// total      100        160             60
+    /// known                   |---- 60 -----|
+    /// rest       |--- 100 --- |--- 100 -----|-- 60 --
+    /// ```
+    fn total(&mut self, record: &MemoryRecord, place: MemoryPlace) {
+        let curve = self.curves.entry(place).or_default();
+        let rest = (record.total_allocated as i64).saturating_sub(curve.held);
+        let blocks = &mut self.blocks;
+        let block = blocks.add(place, 0);
+        let created = &mut blocks.list[block as usize];
+        created.created = Some(record.time);
+        created.bytes = u64::try_from(rest).unwrap_or(0);
+        if let Some(previous) = curve.rest.replace(block) {
+            blocks.list[previous as usize].destroyed = Some(record.time);
+            blocks.ended_points.push(previous);
+        }
+        blocks.of_records.push(block);
+    }
+
     /// Processes a record without an address, as in traces of old versions of torch. A release is
     /// matched with the latest live block of the same size, or else with one from before the window.
     fn unplaced_record(&mut self, index: usize, record: &MemoryRecord, place: MemoryPlace) {

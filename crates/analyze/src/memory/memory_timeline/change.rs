@@ -130,6 +130,14 @@ pub struct MemoryBlock {
     pub stack: StackId,
 }
 
+impl MemoryBlock {
+    /// Returns whether this is no block, but the part of an allocator's total that is in no known
+    /// block. Each point of the total has one of its own.
+    pub fn is_rest_of_total(&self) -> bool {
+        self.address == 0 && self.place.device.kind == DeviceKind::PrivateUse1
+    }
+}
+
 /// One change of the timeline: a block appears, is written to, or disappears.
 ///
 /// A running sum of changes ([`Self::apply`]) is the memory of each category over time.

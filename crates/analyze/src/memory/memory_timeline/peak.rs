@@ -120,6 +120,8 @@ pub enum MemoryOrigin {
     Before,
     /// They were allocated before the window, or by a thread whose memory was not recorded.
     NotTold,
+    /// The allocator states its total alone, and this is the part of it that is in no known block.
+    Total,
 }
 
 /// Blocks in use at the peak that have the same owner, stack, category and origin.
@@ -138,7 +140,7 @@ pub struct MemoryHolder {
     pub origin: MemoryOrigin,
     /// Their total size.
     pub bytes: u64,
-    /// The number of blocks.
+    /// The number of blocks, which is zero if only their total is known.
     pub blocks: u64,
 }
 
@@ -293,10 +295,14 @@ fn holders(
     let mut groups: FxHashMap<_, MemoryHolder> = FxHashMap::default();
     for (block, (category, bytes)) in live {
         let block = &timeline.blocks[block as usize];
+        if bytes == 0 && block.is_rest_of_total() {
+            continue;
+        }
         let owner = block
             .owner
             .map(|event| analysis.profile().event(event).name);
         let origin = match block.created {
+            _ if block.is_rest_of_total() => MemoryOrigin::Total,
             Some(_) => MemoryOrigin::Window,
             None if block.are_times_known => MemoryOrigin::Before,
             None => MemoryOrigin::NotTold,
@@ -311,7 +317,7 @@ fn holders(
             blocks: 0,
         });
         holder.bytes += bytes;
-        holder.blocks += 1;
+        holder.blocks += u64::from(origin != MemoryOrigin::Total);
     }
     let mut holders: Vec<_> = groups.into_values().collect();
     let order = |holder: &MemoryHolder| {

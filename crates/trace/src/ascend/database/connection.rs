@@ -22,7 +22,16 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// make them disagree.
 pub(super) struct Database {
     connection: Connection,
+    /// The number of rows that a table cannot exceed.
+    row_limit: u64,
 }
+
+/// Selects the tables that are stored in the file. Views and virtual tables compute their rows, of
+/// which there may be no end.
+const STORED: &str = "type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%'";
+
+/// The fewest bytes of a row: its place in the page, its size and its number.
+const LEAST_ROW_BYTES: u64 = 4;
 
 impl Database {
     /// Opens a file.
@@ -64,16 +73,28 @@ impl Database {
         connection.busy_timeout(PATIENCE)?;
         // A view or a trigger of a malicious file runs nothing but plain SQL.
         connection.execute_batch("PRAGMA trusted_schema = OFF; BEGIN")?;
-        let database = Self { connection };
+        let mut database = Self {
+            connection,
+            row_limit: u64::MAX,
+        };
         database.tables()?;
+        let bytes = database.pragma("page_count")? * database.pragma("page_size")?;
+        database.row_limit = bytes / LEAST_ROW_BYTES;
         Ok(database)
+    }
+
+    fn pragma(&self, name: &str) -> Result<u64> {
+        let value: i64 = self
+            .connection
+            .pragma_query_value(None, name, |row| row.get(0))?;
+        Ok(u64::from(u32::try_from(value).unwrap_or(u32::MAX)))
     }
 
     /// Returns the names of all tables.
     pub(super) fn tables(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        let sql = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
-        self.each_row_of(sql, |row| {
+        let sql = format!("SELECT name FROM sqlite_master WHERE {STORED} ORDER BY name");
+        self.each_row_of(&sql, |row| {
             names.push(text(row, 0)?.to_owned());
             Ok(())
         })?;
@@ -122,7 +143,10 @@ impl Database {
     /// Returns the columns of a table. They are empty if there is none.
     pub(super) fn columns(&self, table: &str) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        let sql = format!("SELECT name FROM pragma_table_info('{table}')");
+        let sql = format!(
+            "SELECT name FROM pragma_table_info('{table}') WHERE EXISTS \
+             (SELECT 1 FROM sqlite_master AS known WHERE known.name = '{table}' AND {STORED})"
+        );
         self.each_row_of(&sql, |row| {
             names.push(text(row, 0)?.to_owned());
             Ok(())
@@ -133,7 +157,13 @@ impl Database {
     fn each_row_of(&self, sql: &str, mut each: impl FnMut(&Row<'_>) -> Result<()>) -> Result<()> {
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
+        let mut count = 0;
         while let Some(row) = rows.next()? {
+            count += 1;
+            if count > self.row_limit {
+                let what = "a table has more rows than the file has room for".to_owned();
+                return Err(Error::DatabaseDamaged { what });
+            }
             each(row)?;
         }
         Ok(())

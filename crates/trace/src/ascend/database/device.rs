@@ -10,12 +10,12 @@ use super::connection::integer;
 use super::counters::Counters;
 use super::kernels::Kernels;
 use super::program::connection_of;
-use crate::ascend::assembly::Row;
+use crate::ascend::assembly::{Row, task_number};
 use crate::ascend::id_map::IdMap;
 use crate::ascend::{collective_name, is_wait};
 use crate::error::Result;
 
-const TASK_COLUMNS: [&str; 9] = [
+const TASK_COLUMNS: [&str; 10] = [
     "startNs",
     "endNs",
     "deviceId",
@@ -25,6 +25,7 @@ const TASK_COLUMNS: [&str; 9] = [
     "taskType",
     "taskId",
     "modelId",
+    "contextId",
 ];
 const COLLECTIVE_COLUMNS: [&str; 9] = [
     "startNs",
@@ -104,6 +105,7 @@ impl DatabaseReading<'_> {
                 start_ns,
                 end_ns,
                 connection: connection_of(integer(row, 4)?),
+                task: task_number((task, integer(row, 7)?, integer(row, 8)?, integer(row, 9)?)),
             });
             let Some(event) = added else {
                 return Ok(());
@@ -159,6 +161,7 @@ impl DatabaseReading<'_> {
                 start_ns: integer(row, 0)?,
                 end_ns: integer(row, 1)?,
                 connection: connection_of(integer(row, 3)?),
+                task: task_number((full.to_raw(), integer(row, 3)?)),
             });
             if added.is_none() || !self.keeps_arguments {
                 return Ok(());

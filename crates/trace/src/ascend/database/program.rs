@@ -111,6 +111,7 @@ impl DatabaseReading<'_> {
             start_ns: integer(row, 0)?,
             end_ns: integer(row, 1)?,
             connection,
+            task: 0,
         };
         let sequence = integer(row, 6)?.and_then(|number| u32::try_from(number).ok());
         let forward = integer(row, 7)?.and_then(|number| u32::try_from(number).ok());
@@ -180,6 +181,7 @@ impl DatabaseReading<'_> {
                 start_ns: integer(row, 0)?,
                 end_ns: integer(row, 1)?,
                 connection: connection_of(integer(row, 3)?),
+                task: 0,
             });
             Ok(())
         })?;
@@ -226,6 +228,7 @@ impl DatabaseReading<'_> {
             start_ns,
             end_ns,
             connection: 0,
+            task: 0,
         });
     }
 

@@ -5,11 +5,12 @@ use std::io::Read;
 use mindprof_model::{Category, DeviceKind};
 
 use super::Table;
-use crate::ascend::assembly::{Assembly, Row};
+use crate::ascend::assembly::{Assembly, Row, task_number};
 use crate::ascend::collective_name;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::read_options::ReadOptions;
 use crate::reading::PartReading;
+use crate::repairs::Repairs;
 
 /// One kernel of the file.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub(in crate::ascend) struct KernelRow<'a> {
     pub(in crate::ascend) device: u64,
     /// `None` for a collective, which runs on several streams.
     pub(in crate::ascend) stream: Option<u64>,
+    /// A number that tells the task from others of its stream.
+    pub(in crate::ascend) task: u32,
     pub(in crate::ascend) start_ns: Option<i64>,
     pub(in crate::ascend) duration_ns: Option<i64>,
     pub(in crate::ascend) shapes: &'a str,
@@ -30,7 +33,9 @@ pub(in crate::ascend) struct KernelRow<'a> {
 pub(super) fn read(input: impl Read, options: &ReadOptions<'_>) -> Result<PartReading> {
     let mut assembly = Assembly::default();
     let keeps = options.unknown.are_kept();
-    each_kernel(input, keeps, |kernel| {
+    let mut is_empty = true;
+    let repairs = each_kernel(input, keeps, |kernel| {
+        is_empty = false;
         let strings = &mut assembly.part.strings;
         let name = strings.intern(collective_name(kernel.name));
         let [shapes, dtypes] = [kernel.shapes, kernel.dtypes].map(|text| strings.intern(text));
@@ -49,6 +54,7 @@ pub(super) fn read(input: impl Read, options: &ReadOptions<'_>) -> Result<PartRe
             start_ns: kernel.start_ns,
             end_ns: end_ns.and_then(|(start, duration)| start.checked_add(duration)),
             connection: 0,
+            task: kernel.task,
         });
         if let Some(event) = added {
             event.inputs = inputs;
@@ -58,19 +64,25 @@ pub(super) fn read(input: impl Read, options: &ReadOptions<'_>) -> Result<PartRe
         }
         Ok(())
     })?;
+    if is_empty && repairs.is_empty() {
+        return Err(Error::NoRows);
+    }
+    assembly.repairs.merge(&repairs);
     assembly.sort();
     Ok(assembly.into_reading(&[]))
 }
 
-/// Calls `each` with every kernel. Other columns are collected only if `with_others`.
+/// Calls `each` with every kernel. Other columns are collected only if `with_others`. Returns the
+/// repairs.
 pub(in crate::ascend) fn each_kernel(
     input: impl Read,
     with_others: bool,
     mut each: impl FnMut(KernelRow<'_>) -> Result<()>,
-) -> Result<()> {
+) -> Result<Repairs> {
     let table = Table::open(input)?;
     let place = |names: &[&str]| table.column(names);
     let (name, device) = (place(&["Name"]), place(&["Device_id"]));
+    let (id, context) = (place(&["Task ID"]), place(&["Context ID"]));
     let (stream, start) = (place(&["Stream ID"]), place(&["Start Time(us)"]));
     let duration = place(&["Duration(us)"]);
     let (shapes, dtypes) = (place(&["Input Shapes"]), place(&["Input Data Types"]));
@@ -90,6 +102,7 @@ pub(in crate::ascend) fn each_kernel(
             name: fields.text(name),
             device: fields.integer(device).unwrap_or(0),
             stream: fields.integer(stream),
+            task: task_number((fields.text(id), fields.text(context), fields.text(name))),
             start_ns: fields.nanoseconds(start),
             duration_ns: fields.nanoseconds(duration),
             shapes: fields.text(shapes),

@@ -392,8 +392,14 @@ fn texts_are_kept_as_far_as_they_can_be_read() {
 #[test]
 fn errors_say_what_and_where() {
     for (text, error) in [
-        ("", "the file is empty, expected a Chrome trace"),
-        (" \n", "the file is empty, expected a Chrome trace"),
+        (
+            "",
+            "the file is empty, expected a Chrome trace or a memory snapshot",
+        ),
+        (
+            " \n",
+            "the file is empty, expected a Chrome trace or a memory snapshot",
+        ),
         (
             "{\"traceEvents\": [{\"ph\": \"X\",\n \"na",
             "the JSON ends too early, at line 2 column 4: the file was cut off",

@@ -1,35 +1,34 @@
-//! Launches by threads that the replay does not follow.
+//! Replays that do not explain the recording, so that they price nothing.
 //!
 //! An NPU's operators may queue their tasks, and a thread without operators launches them. The replay
 //! follows that thread if it is one and the recording shows the queue. Otherwise it may let kernels
-//! begin before they could be launched.
+//! begin before they could be launched. The same happens if a recording lacks the links between
+//! launches and kernels.
 
-use mindprof_model::{Category, EventId, Nanos, Profile};
+use mindprof_model::{Category, EventId, Profile};
 use rustc_hash::FxHashMap;
 
 use crate::replay::Replay;
 
-/// The reason why rules that need the replay cannot tell.
-pub(super) const NOT_REPLAYED: &str =
+/// The reasons why rules that need the replay cannot tell.
+const QUEUED: &str =
     "a queue of tasks launches the kernels, and a replay does not explain its delays";
+const UNFAITHFUL: &str =
+    "a replay takes more than 25 % more or less time than the recording, so that it prices nothing";
 
 /// The part of kernels that a queue launches, from which it matters.
 const MANY: f64 = 0.2;
 
-/// The part of the recorded time that the replay has to explain, at least and at most.
-const EXPLAINED: std::ops::Range<f64> = 0.8..1.25;
-
-/// Returns whether a queue launches kernels, and the replay takes another time than the recording.
-pub(super) fn is_misled(profile: &Profile, replay: &Replay) -> bool {
-    let recorded = recorded(replay).0 as f64;
-    let replayed = replay.recorded().total().0 as f64;
-    !EXPLAINED.contains(&(replayed / recorded.max(1.0))) && queued_part(profile) > MANY
-}
-
-/// Returns the time of all steps.
-pub(super) fn recorded(replay: &Replay) -> Nanos {
-    let steps = replay.steps().iter();
-    Nanos(steps.map(|step| step.end().0 - step.start.0).sum())
+/// Returns why the replay prices nothing, or `None` if it takes about as long as the recording.
+pub(super) fn doubt(profile: &Profile, replay: &Replay) -> Option<&'static str> {
+    if replay.is_faithful() {
+        return None;
+    }
+    Some(if queued_part(profile) > MANY {
+        QUEUED
+    } else {
+        UNFAITHFUL
+    })
 }
 
 /// Returns the part of kernels that threads without operators launch.
