@@ -94,6 +94,7 @@ fn chart(device: &DeviceMemory) -> Value {
         "end": end,
         "peak": device.peak.time_us.or(device.peak.entry).or(first),
         "peak_bytes": device.peak.allocated_bytes,
+        "peak_text": bytes(device.peak.allocated_bytes),
     })
 }
 
