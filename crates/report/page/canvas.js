@@ -20,6 +20,22 @@ import { shownName } from "./names.js";
 /** The number of the classes of time that `colours.css` has colours for. */
 const CLASS_COUNT = 12;
 
+/** Returns whether the theme is dark. Paper is light. */
+export function isDarkTheme() {
+  return matchMedia("(prefers-color-scheme: dark)").matches && !document.documentElement.classList.contains("on-paper");
+}
+
+/**
+ * Calls a function when the theme changes, which it does for the time of printing too.
+ * @param {() => void} draw
+ */
+export function onTheme(draw) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  for (const [kind, isPaper] of /** @type {[string, boolean][]} */ ([["beforeprint", true], ["afterprint", false]])) {
+    addEventListener(kind, () => { document.documentElement.classList.toggle("on-paper", isPaper); draw(); });
+  }
+}
+
 /**
  * Returns the colours of the current theme.
  * @returns {Theme}
@@ -28,7 +44,7 @@ export function readTheme() {
   const style = getComputedStyle(document.documentElement);
   /** @param {string} name */
   const value = (name) => style.getPropertyValue(name).trim();
-  const isDark = matchMedia("(prefers-color-scheme: dark)").matches && !document.documentElement.classList.contains("on-paper");
+  const isDark = isDarkTheme();
   return {
     colours: colourList(isDark), classes: Array.from({ length: CLASS_COUNT }, (_, number) => value(`--class-${number}`)), page: value("--page"), text: value("--text"), muted: value("--muted"),
     line: value("--line"), raised: value("--raised"), accent: value("--accent"), label: isDark ? "#eef2f6" : "#14181d",
@@ -36,7 +52,7 @@ export function readTheme() {
 }
 
 /**
- * Puts a canvas into a frame, and calls `draw` when its size or the theme changes. Paper is light.
+ * Puts a canvas into a frame, and calls `draw` when its size or the theme changes.
  * @param {HTMLElement} frame
  * @param {() => void} draw
  */
@@ -44,10 +60,7 @@ export function putCanvas(frame, draw) {
   const canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { "aria-hidden": "true" }));
   frame.replaceChildren(canvas);
   new ResizeObserver(() => { if (frame.clientWidth > 0) draw(); }).observe(frame);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  for (const [kind, isPaper] of /** @type {[string, boolean][]} */ ([["beforeprint", true], ["afterprint", false]])) {
-    addEventListener(kind, () => { document.documentElement.classList.toggle("on-paper", isPaper); draw(); });
-  }
+  onTheme(draw);
   return canvas;
 }
 

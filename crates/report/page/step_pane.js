@@ -5,6 +5,7 @@ import { byId, download, make } from "./elements.js";
 import { keptTable, readIndex, readRange, writeRange } from "./address.js";
 import { CATEGORIES, familyColours } from "./colours.js";
 import { Timeline } from "./timeline.js";
+import { isDarkTheme, onTheme } from "./canvas.js";
 import { showTable } from "./tables.js";
 import { detailAddress, differenceTable, rangeTable } from "./events_table.js";
 import { traceText } from "./trace_file.js";
@@ -39,11 +40,10 @@ export class StepPane {
   /** Explains the colours of events and of the critical path. */
   showLegend() {
     const { category, columns, document: { path_kinds } } = this.profile;
-    const isDark = matchMedia("(prefers-color-scheme: dark)");
     const swatches = CATEGORIES.map(() => make("span", { class: "swatch hues" }));
-    const fill = () => swatches.forEach((swatch, number) => { swatch.style.background = `linear-gradient(to right, ${familyColours(number, isDark.matches).join(", ")})`; });
+    const fill = () => swatches.forEach((swatch, number) => { swatch.style.background = `linear-gradient(to right, ${familyColours(number, isDarkTheme()).join(", ")})`; });
     fill();
-    isDark.addEventListener("change", fill);
+    onTheme(fill);
     const known = CATEGORIES.map((name, number) => category.includes(number) ? make("li", {}, swatches[number], name) : null);
     const events = make("ul", { class: "legend" }, make("li", { class: "quiet" }, "events, by name in shades of:"), ...known);
     byId("timeline-help").before(events);

@@ -344,6 +344,28 @@ fn a_bad_capture_is_told_once() {
     assert!(overview.contains("<a data-href=\"#detail?kind=finding&amp;name=0\">fewer than two"));
 }
 
+/// Launches without their kernels are a gap, which no sentence denies.
+#[test]
+fn a_recording_with_gaps_is_not_called_complete() {
+    let page = report(&Analysis::build(Timeline::draw(|time| {
+        for number in 0..4 {
+            time.annotation(&format!("ProfilerStep#{number}"), |time| {
+                for _ in 0..10 {
+                    time.scope("aten::mm", |time| {
+                        time.event(Category::Runtime, "cudaLaunchKernel", |time| {
+                            time.idle(10_000)
+                        });
+                    });
+                }
+            });
+        }
+    })));
+    let gap = "lacks the device work of 40 of 40 kernel launches";
+    assert!(!page.contains("No event was lost"));
+    assert_eq!(pane(&page, "overview").matches(gap).count(), 1);
+    assert_eq!(pane(&page, "about").matches(gap).count(), 1);
+}
+
 /// ```text
 /// CPU     |-0-|-1-|-2-|
 /// device      |----0----|----1----|----2----|
@@ -388,7 +410,10 @@ fn a_device_that_runs_behind_has_steps_of_its_own() {
         document["steps"][2]["device"],
         serde_json::json!([12_000_000, 5_000_000])
     );
-    assert!(pane(&page, "kernels").contains("<li>Busy 100 % of the steps: "));
+    // The first step began with the recording, and is left out.
+    let devices = pane(&page, "kernels");
+    assert!(devices.contains("% of the steps: 15.0 ms of "));
+    assert!(devices.contains("of the recording, which has work outside of the steps: 20.0 ms of "));
 }
 
 #[test]
