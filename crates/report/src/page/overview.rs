@@ -55,10 +55,16 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
 /// Returns a warning if the recording is not good enough for what the page concludes from it.
 fn warning(contents: &Contents<'_>) -> String {
     bad_capture(contents).map_or_else(String::new, |(number, finding)| {
+        // Gaps are told with their numbers.
+        let missing = incomplete_text(&contents.explanation.advice.incomplete);
+        let flaw = missing.as_deref().map_or_else(
+            || evidence_text(finding),
+            |missing| missing.trim_start_matches("Incomplete: ").into(),
+        );
         format!(
             "<p class=\"bad\">Take the conclusions below with care: <a data-href=\"#detail?kind=finding&amp;name={number}\">{}</a>. \
              To be sure, {}.</p>\n",
-            escaped(&evidence_text(finding)),
+            escaped(&flaw),
             escaped(finding.remedy)
         )
     })

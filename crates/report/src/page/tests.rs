@@ -400,6 +400,9 @@ fn a_device_that_runs_behind_has_steps_of_its_own() {
             part.add_linked_event(event, Links::new(0, step as u32 + 1));
         }
     }
+    let name = part.strings.intern("outside");
+    let (begin, long) = (Nanos(30_000_000), Nanos(1_000_000));
+    part.add_event(Event::new(Category::Kernel, name, stream, begin, long));
     let page = report(&Analysis::build(part.into_profile().unwrap()));
     let overview = pane(&page, "overview");
     assert!(overview.contains("<b>5.00 ms</b><span>median step on the device</span>"));
@@ -410,10 +413,9 @@ fn a_device_that_runs_behind_has_steps_of_its_own() {
         document["steps"][2]["device"],
         serde_json::json!([12_000_000, 5_000_000])
     );
-    // The first step began with the recording, and is left out.
     let devices = pane(&page, "kernels");
-    assert!(devices.contains("% of the steps: 15.0 ms of "));
-    assert!(devices.contains("of the recording, which has work outside of the steps: 20.0 ms of "));
+    assert!(devices.contains("<li>Busy 91 % of the steps: 20.0 ms of 22.0 ms.</li>"));
+    assert!(devices.contains("of the recording, which has work outside of the steps: 21.0 ms of "));
 }
 
 #[test]
