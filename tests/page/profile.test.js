@@ -1,10 +1,12 @@
 // Tests of the profile behind a page, its sums, and the flame graph.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Profile } from "../../crates/report/page/profile.js";
+import { Profile, cpuRange, deviceRange, isBehind } from "../../crates/report/page/profile.js";
 import { differences, eventsIn, histogram, percentile, sumByName } from "../../crates/report/page/sums.js";
 import { flameLayout, flameTree, inverted, sumByFrame } from "../../crates/report/page/tree.js";
 import { calleesOf, kernelsOf } from "../../crates/report/page/inside.js";
+import { costOf } from "../../crates/report/page/costs.js";
+import { differenceTable } from "../../crates/report/page/events_table.js";
 import { traceText } from "../../crates/report/page/trace_file.js";
 
 // step |-------------------------|  thread
@@ -127,4 +129,44 @@ test("what a function calls is what is directly inside of it, and its kernels ar
   assert.deepEqual(calleesOf(profile, [1]), [3, 4]);
   assert.deepEqual(kernelsOf(profile, [0]), [{ kernel: 5, owner: 3 }]);
   assert.deepEqual(kernelsOf(profile, [4]), []);
+});
+
+// CPU     |-1-|-2-|
+// stream      |--1--|--2--|     kernels a, b: the device works for a step after the CPU has made it
+test("a step of a device that runs behind has the work that was launched in it", () => {
+  const columns = new Map(Object.entries({
+    gap: [0, 5, 10, 0, 0], inside: [0, 0, 0, 0, 0], duration: [5, 5, 30, 30, 25], name: [1, 1, 2, 3, 4], category: [0, 0, 4, 4, 5],
+  }).map(([name, values]) => [name, Uint32Array.from(values)]));
+  const tracks = [
+    { name: "main", is_stream: false, process: 1, thread: 1, first: 0, count: 2 },
+    { name: "stream 7", is_stream: true, process: 0, thread: 7, first: 2, count: 2 },
+    { name: "stream 8", is_stream: true, process: 0, thread: 8, first: 4, count: 1 },
+  ];
+  const steps = [{ number: 1, start: 0, duration: 10, slow: false, device: [10, 30] }, { number: 2, start: 10, duration: 10, slow: false, device: [40, 30] }];
+  const profile = new Profile({ strings: ["", "mm", "a", "b", "ProfilerStep#1"], tracks, steps, events: 5, span: 70, memory: [] }, columns);
+  assert.ok(isBehind(steps[0]) && isBehind(steps[1]));
+  assert.ok(!isBehind({ number: 1, start: 0, duration: 100, slow: false, device: [0, 105] }) && !isBehind({ number: 1, start: 0, duration: 100, slow: false }));
+  const names = (step) => sumByName(profile, cpuRange(step), deviceRange(step)).map((sum) => profile.strings[sum.name]);
+  assert.deepEqual(names(steps[0]), ["a", "mm"]);
+  assert.deepEqual(names(steps[1]), ["b", "mm"]);
+  const table = differenceTable(profile, steps[0], steps[1], "");
+  assert.deepEqual(table.rows.map((row) => [row[0][0], row[2], row[3], row[4]]), [["a", 30, 1, 0], ["b", -30, 0, 1]]);
+});
+
+test("ranges of a device come after its work, and are no difference of steps", () => {
+  const columns = new Map(Object.entries({ gap: [0, 0], inside: [0, 0], duration: [90, 20], name: [1, 2], category: [5, 4] }).map(([name, values]) => [name, Uint32Array.from(values)]));
+  const tracks = [0, 1].map((first) => ({ name: "", is_stream: true, process: 0, thread: first, first, count: 1 }));
+  const profile = new Profile({ strings: ["", "forward", "gemm"], tracks, steps: [], events: 2, span: 90, memory: [] }, columns);
+  const sums = sumByName(profile, [0, 100]);
+  assert.deepEqual(sums.map((sum) => profile.strings[sum.name]), ["gemm", "forward"]);
+  assert.deepEqual(differences(sums, [], 9).map((one) => profile.strings[one.name]), ["gemm"]);
+});
+
+test("a function costs what its table says, by whatever address it is asked for", () => {
+  const table = { id: "functions", caption: "", columns: [], rows: [[["forward (train.py:31)", "detail?kind=function&name=my%20dir/train.py:29:forward"], 0.5]], sorted: 1 };
+  const profile = { document: { tables: [table] } };
+  const cell = (kind, name) => costOf(profile, kind, name)?.row[1];
+  assert.equal(cell("function", "my dir/train.py:29:forward"), 0.5);
+  assert.equal(cell("event", "my dir/train.py(29): forward"), 0.5);
+  for (const [kind, name] of [["line", "my dir/train.py:29:forward"], ["event", "forward"], ["function", ""], ["operator", "aten::mm"]]) assert.equal(cell(kind, name), undefined);
 });

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { amountText, bytesText, markText, momentText, numberText, roundText, timeText } from "../../crates/report/page/numbers.js";
-import { readIndex, readRange, readView, writeRange, writeView } from "../../crates/report/page/address.js";
+import { keptTable, readIndex, readRange, readView, writeRange, writeView } from "../../crates/report/page/address.js";
 import { isMatching, readOrder, sortedOrder } from "../../crates/report/page/sorting.js";
-import { shortName } from "../../crates/report/page/names.js";
+import { shortName, shownName } from "../../crates/report/page/names.js";
 import { csvText } from "../../crates/report/page/csv.js";
 import { CATEGORIES, COLOUR_COUNT, colourList, colourNumber, familyColours } from "../../crates/report/page/colours.js";
 
@@ -30,6 +30,15 @@ test("an address keeps a view, whatever is in its names", () => {
   assert.deepEqual(readView("#detail?kind=operator&name=aten::mm%20%3Cx%3E").query.name, "aten::mm <x>");
 });
 
+test("tables of a pane keep their filters and orders under their names", () => {
+  /** @type {Record<string, string>} */
+  const query = { "kernels.filter": "gemm", "kernels.sort": "Time.up", "streams.sort": "Count.down" };
+  const kernels = keptTable("kernels", query, (part) => Object.assign(query, part));
+  assert.deepEqual([kernels.filter, kernels.sort, keptTable("copies", query, () => {}).sort], ["gemm", "Time.up", ""]);
+  kernels.onView({ filter: "", sort: "Calls.down" });
+  assert.equal(writeView({ pane: "kernels", query }), "#kernels?kernels.sort=Calls.down&streams.sort=Count.down");
+});
+
 test("ranges that are none are refused", () => {
   assert.deepEqual(readRange(writeRange([1.5, 7.2]), [0, 100]), [1, 8]);
   assert.deepEqual(readRange(`50-${"9".repeat(400)}`, [0, 99.5]), [50, 100]);
@@ -39,6 +48,11 @@ test("ranges that are none are refused", () => {
 test("positions that are none are refused", () => {
   assert.equal(readIndex("7", 8), 7);
   for (const text of ["8", "-1", "1.5", "NaN", "1e1", "9".repeat(400), "", "constructor", undefined]) assert.equal(readIndex(text, 8), -1);
+});
+
+test("names sort as they are shown", () => {
+  const rows = [[["b.py(1): a", "x"]], [["a.py(1): b", "x"]]];
+  assert.deepEqual(sortedOrder(rows, 0, true), [0, 1]);
 });
 
 test("rows sort by number or name, with empty cells last", () => {
@@ -61,6 +75,8 @@ test("a filter needs all of its words in texts of the row", () => {
   assert.ok(isMatching([["aten::mm", "x"], 7, "[[3, 4]]"], "MM [3"));
   assert.ok(!isMatching([["aten::mm", "x"], 7, "[[3, 4]]"], "mm 7"));
   assert.ok(isMatching([null], "  "));
+  assert.ok(isMatching([["train.py(29): forward", "x"]], "forward (train.py:29"));
+  assert.ok(isMatching([["train.py(29): forward", "x"]], "train.py(29):"));
 });
 
 test("kernels lose what they have in common", () => {
@@ -69,7 +85,9 @@ test("kernels lose what they have in common", () => {
     ["void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, float>(float*, int)", "cunn_SoftMaxForward<8, float>"],
     ["void sgemm<true>(Params)", "sgemm<true>"], ["void cat::f<float::x, mine::at::y>(int)", "cat::f<float::x, mine::at::y>"], ["void (*)(int)", "(*)"], ["void (int)", "(int)"], ["void )", ")"],
     ["ampere_sgemm_128x64_tn", "ampere_sgemm_128x64_tn"], ["Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"], ["at::native::add", "at::native::add"],
+    ["a (old)/train.py(29): forward", "forward (a (old)/train.py:29)"], ["", "(no name)"],
   ]) assert.equal(shortName(name), short);
+  assert.equal(shownName("void sgemm<true>(Params)"), "void sgemm<true>(Params)");
 });
 
 test("CSV quotes fields, and no name becomes a formula", () => {

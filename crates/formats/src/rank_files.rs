@@ -118,11 +118,11 @@ impl RankFiles {
             .iter()
             .filter_map(|run| Some(run.parent()?.to_path_buf()))
             .collect();
-        let folder_of = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
-        let is_in_run = |path: &PathBuf| runs.contains(&folder_of(path));
+        let parent_of = |path: &Path| path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let is_in_run = |path: &PathBuf| runs.contains(&parent_of(path));
         let is_result = |path: &PathBuf| {
             let name = name_of(path);
-            let is_of_job = name == JOB && jobs.contains(&folder_of(path));
+            let is_of_job = name == JOB && jobs.contains(&parent_of(path));
             is_of_job || (is_in_run(path) && RESULTS.contains(&&*without_window(&name)))
         };
         self.found.retain(|path| !is_result(path));

@@ -256,7 +256,7 @@ fn largest_apart(step: Nanos) -> Nanos {
 }
 
 /// Returns the name of the machine that a rank ran on, if it names one.
-fn machine_of<'a>(summary: &'a RankSummary) -> Option<&'a str> {
+fn machine_of(summary: &RankSummary) -> Option<&str> {
     let host = summary.identity.host.as_deref();
     host.filter(|host| !host.is_empty() && !host.starts_with(ANY_MACHINE))
 }

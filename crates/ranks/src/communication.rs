@@ -137,7 +137,9 @@ impl Communication {
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(row.wait.saturating_add(row.transfer)));
         if has_ends_apart {
-            rows.iter_mut().for_each(|row| row.bytes_per_s = None);
+            for row in &mut rows {
+                row.bytes_per_s = None;
+            }
         }
         let steps = by_step.into_iter();
         Self {

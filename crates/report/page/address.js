@@ -34,6 +34,21 @@ export function writeView(view) {
 }
 
 /**
+ * Returns the filter and order of a table in the address, and how changes of them get there. Several
+ * tables of a pane stand side by side under their names.
+ * @param {string} id
+ * @param {Record<string, string>} query
+ * @param {(part: Record<string, string>) => void} keep
+ */
+export function keptTable(id, query, keep) {
+  const [filter, sort] = [`${id}.filter`, `${id}.sort`];
+  return {
+    filter: query[filter] || "", sort: query[sort] || "",
+    onView: (/** @type {{ filter: string, sort: string }} */ view) => keep({ [filter]: view.filter, [sort]: view.sort }),
+  };
+}
+
+/**
  * Reads a range such as `100-200`, cut to the whole; null if it is none, or lies outside.
  * @param {string | undefined} text
  * @param {[number, number]} whole

@@ -2,10 +2,12 @@
 // A canvas that fills its frame at the resolution of the screen, and the colours of the theme.
 import { make } from "./elements.js";
 import { colourList } from "./colours.js";
+import { shownName } from "./names.js";
 
 /**
  * @typedef {object} Theme
  * @property {string[]} colours
+ * @property {string[]} classes  The colours of the classes of time, as in the chart of steps.
  * @property {string} page
  * @property {string} text
  * @property {string} muted
@@ -15,6 +17,25 @@ import { colourList } from "./colours.js";
  * @property {string} label
  */
 
+/** The number of the classes of time that `colours.css` has colours for. */
+const CLASS_COUNT = 12;
+
+/** Returns whether the theme is dark. Paper is light. */
+export function isDarkTheme() {
+  return matchMedia("(prefers-color-scheme: dark)").matches && !document.documentElement.classList.contains("on-paper");
+}
+
+/**
+ * Calls a function when the theme changes, which it does for the time of printing too.
+ * @param {() => void} draw
+ */
+export function onTheme(draw) {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  for (const [kind, isPaper] of /** @type {[string, boolean][]} */ ([["beforeprint", true], ["afterprint", false]])) {
+    addEventListener(kind, () => { document.documentElement.classList.toggle("on-paper", isPaper); draw(); });
+  }
+}
+
 /**
  * Returns the colours of the current theme.
  * @returns {Theme}
@@ -23,9 +44,9 @@ export function readTheme() {
   const style = getComputedStyle(document.documentElement);
   /** @param {string} name */
   const value = (name) => style.getPropertyValue(name).trim();
-  const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const isDark = isDarkTheme();
   return {
-    colours: colourList(isDark), page: value("--page"), text: value("--text"), muted: value("--muted"),
+    colours: colourList(isDark), classes: Array.from({ length: CLASS_COUNT }, (_, number) => value(`--class-${number}`)), page: value("--page"), text: value("--text"), muted: value("--muted"),
     line: value("--line"), raised: value("--raised"), accent: value("--accent"), label: isDark ? "#eef2f6" : "#14181d",
   };
 }
@@ -39,7 +60,7 @@ export function putCanvas(frame, draw) {
   const canvas = /** @type {HTMLCanvasElement} */ (make("canvas", { "aria-hidden": "true" }));
   frame.replaceChildren(canvas);
   new ResizeObserver(() => { if (frame.clientWidth > 0) draw(); }).observe(frame);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  onTheme(draw);
   return canvas;
 }
 
@@ -84,7 +105,7 @@ export function fittingText(text, width) {
  */
 export function shortLabel(name) {
   const place = /^(.*\/)?([^/]*)\((\d+)\): (.*)$/.exec(name);
-  if (place) return `${place[4]} (${place[2]}:${place[3]})`;
+  if (place || name === "") return place ? `${place[4]} (${place[2]}:${place[3]})` : shownName(name);
   const kernel = /^void ([\w:]*::)?([\w~]+)\s*[<(]/.exec(name);
   return kernel ? kernel[2] : name.replace(/^nn\.Module: /, "");
 }

@@ -2,6 +2,7 @@
 // The detail of one thing: an operator, a kernel, a function, a line or a module, with its events,
 // percentiles, shapes, callers, callees, stacks and source lines.
 import { countedText, numberText, timeText } from "./numbers.js";
+import { shownName } from "./names.js";
 import { byId, make, makeShape } from "./elements.js";
 import { readIndex } from "./address.js";
 import { OutermostCalls, histogram, isOnDevice, percentile } from "./sums.js";
@@ -9,6 +10,8 @@ import { calleesOf } from "./inside.js";
 import { detailAddress, eventsTable } from "./events_table.js";
 import { addTable, groupTable, showSource } from "./detail_parts.js";
 import { showFinding } from "./finding_detail.js";
+import { costOf, showCost } from "./costs.js";
+import { cellName } from "./sorting.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./sorting.js").Cell} Cell */
@@ -28,7 +31,9 @@ export function showDetail(profile, query) {
   root.replaceChildren();
   if (query.kind === "finding") return showFinding(profile, root, readIndex(name, profile.document.findings.length));
   const { title, isWanted, place } = wanted(query.kind || "event", name);
-  root.append(make("h1", {}, title), make("p", { class: "quiet" }, KINDS.get(query.kind) || "Event"));
+  const cost = costOf(profile, query.kind || "event", name);
+  root.append(make("h1", {}, cost ? cellName(cost.row[0]) : title), make("p", { class: "quiet" }, KINDS.get(query.kind) || "Event"));
+  if (cost) showCost(root, cost);
   const numbers = new Set();
   profile.strings.forEach((text, number) => { if (isWanted(text)) numbers.add(number); });
   if (place) showSource(profile, root, place.file, place.line);
@@ -83,7 +88,7 @@ export function wanted(kind, name) {
   if (kind === "module") return { title: name, isWanted: (text) => text.startsWith("nn.Module: ") && text.slice(11).replace(/_\d+$/, "") === name, place: null };
   const isPattern = name.endsWith("*");
   return {
-    title: name, place: frame ? { file: frame[1], line: Number(frame[2]) } : null,
+    title: shownName(name), place: frame ? { file: frame[1], line: Number(frame[2]) } : null,
     isWanted: (text) => text === name || (isPattern && text.startsWith(name.slice(0, -1))),
   };
 }
@@ -113,7 +118,7 @@ function showEvents(profile, root, events) {
   groupTable(profile, root, called, "callees", "Calls", ["Callee"],
     (index) => profile.name[index], (index) => [[profile.nameOf(index), detailAddress(profile.nameOf(index))]]);
   groupTable(profile, root, events, "by-stack", "By stack, innermost first", ["Stack"],
-    (index) => profile.stack[index] || -1, (index) => [profile.stackOf(index).slice(0, 6).join("  \u2190  ")]);
+    (index) => profile.stack[index] || -1, (index) => [profile.stackOf(index).slice(0, 6).map(shownName).join("  \u2190  ")]);
   groupTable(profile, root, events, "by-step", "By step", ["Step"],
     (index) => profile.stepAt(profile.start[index])?.number ?? -1, (index) => {
       const number = profile.stepAt(profile.start[index])?.number;

@@ -2,6 +2,7 @@
 // Tables about events that scripts compute: sums of a range, lists of events, differences of steps.
 import { CATEGORIES } from "./colours.js";
 import { differences, isOnDevice, sumByName } from "./sums.js";
+import { cpuRange, deviceRange } from "./profile.js";
 
 /** @typedef {import("./tables.js").TableData} TableData */
 /** @typedef {import("./profile.js").Profile} Profile */
@@ -26,10 +27,11 @@ export function eventAddress(index) {
  * Returns the sums of the events that begin in a range.
  * @param {Profile} profile
  * @param {[number, number]} range
+ * @param {[number, number]} [onDevices]
  * @returns {TableData}
  */
-export function rangeTable(profile, range) {
-  const rows = sumByName(profile, range).map((sum) => {
+export function rangeTable(profile, range, onDevices = range) {
+  const rows = sumByName(profile, range, onDevices).map((sum) => {
     const name = profile.strings[sum.name];
     return /** @type {import("./sorting.js").Cell[]} */ ([[name, detailAddress(name)], CATEGORIES[sum.category], sum.own, sum.total, sum.device, sum.count]);
   });
@@ -69,15 +71,20 @@ export function eventsTable(profile, events, id, caption) {
 }
 
 /**
- * Returns what differs between two ranges.
+ * Returns what differs between two steps.
  * @param {Profile} profile
- * @param {[number, number]} range
- * @param {[number, number]} usual
+ * @param {import("./profile.js").Step} step
+ * @param {import("./profile.js").Step} usual
  * @param {string} caption
  * @returns {TableData}
  */
-export function differenceTable(profile, range, usual, caption) {
-  const found = differences(sumByName(profile, range), sumByName(profile, usual), 40);
+export function differenceTable(profile, step, usual, caption) {
+  const [sums, usualSums] = [step, usual].map((one) => {
+    const found = sumByName(profile, cpuRange(one), deviceRange(one));
+    // The range that makes the step has another name in each of them.
+    return found.filter((sum) => !/^ProfilerStep#\d+$/.test(profile.strings[sum.name]));
+  });
+  const found = differences(sums, usualSums, 40);
   const rows = found.map((one) => {
     const name = profile.strings[one.name];
     return /** @type {import("./sorting.js").Cell[]} */ ([[name, detailAddress(name)], CATEGORIES[one.category], one.time, one.calls, one.usualCalls]);

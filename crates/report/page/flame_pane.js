@@ -2,13 +2,14 @@
 // The flame graph: where time or memory goes, by what called what.
 import { bytesText, shareText, timeText } from "./numbers.js";
 import { byId, make, say } from "./elements.js";
-import { readIndex } from "./address.js";
+import { keptTable, readIndex } from "./address.js";
 import { hitLane, visitVisible } from "./lanes.js";
 import { colourNumber } from "./colours.js";
 import { flameLayout, flameTree, inverted, sumByFrame } from "./tree.js";
 import { LABEL_FONT, fittingText, placeTip, putCanvas, readTheme, shortLabel, sizedContext } from "./canvas.js";
 import { showTable } from "./tables.js";
 import { detailAddress } from "./events_table.js";
+import { shownName } from "./names.js";
 
 const FRAME = 18;
 
@@ -26,6 +27,9 @@ export class FlamePane {
     this.hovered = -1;
     this.selected = -1;
     this.text = "";
+    /** The filter and order of the table.
+     * @type {Record<string, string>} */
+    this.kept = {};
     this.theme = readTheme();
     this.width = 0;
     this.tree = flameTree([0], [0], [0]);
@@ -76,7 +80,7 @@ export class FlamePane {
     showTable(byId("flame-table"), {
       id: "frames", caption: `Frames: ${this.picture.title}`, sorted: 1, rows,
       columns: [{ title: "Frame", kind: "name" }, { title: "Self", kind, meaning: "Without the frames that it calls." }, { title: "Self %", kind: "share" }, { title: "Total", kind }, { title: "Total %", kind: "share" }],
-    });
+    }, keptTable("frames", this.kept, (part) => { Object.assign(this.kept, part); this.keep(part); }));
     byId("flame-table").classList.add("wide");
   }
 
@@ -85,15 +89,24 @@ export class FlamePane {
    * @param {boolean} isInverted
    */
   choose(id, isInverted) {
+    if (!this.picture) return;
+    this.take(id, isInverted);
+    this.draw();
+    this.keepView();
+  }
+
+  /**
+   * Takes another picture.
+   * @param {string} id
+   * @param {boolean} isInverted
+   */
+  take(id, isInverted) {
     const picture = this.pictures.find((/** @type {any} */ one) => one.id === id) || this.pictures[0];
-    if (!picture) return;
     byId("flame-choice").value = picture.id;
     byId("flame-inverted").checked = isInverted;
     this.picture = picture;
     this.isInverted = isInverted;
     this.load();
-    this.draw();
-    this.keepView();
   }
 
   keepView() {
@@ -106,8 +119,11 @@ export class FlamePane {
       byId("flame-graph").textContent = "Nothing was recorded for a flame graph.";
       return;
     }
-    const isInverted = query.inverted === "yes";
-    if ((query.by || this.pictures[0].id) !== this.picture.id || isInverted !== this.isInverted) this.choose(query.by || this.pictures[0].id, isInverted);
+    const isInverted = query.inverted === "yes", id = query.by || this.pictures[0].id;
+    const order = (/** @type {Record<string, string>} */ view) => JSON.stringify([view["frames.filter"] || "", view["frames.sort"] || ""]);
+    const isSame = id === this.picture.id && isInverted === this.isInverted && order(query) === order(this.kept);
+    this.kept = { ...query };
+    if (!isSame) this.take(id, isInverted);
     byId("flame-find").value = query.find || "";
     this.find(query.find || "");
     this.root = Math.max(0, readIndex(query.node, this.flames.duration.length));
@@ -237,7 +253,7 @@ export class FlamePane {
   /** @param {number} node */
   text_of(node) {
     const whole = this.tree.whole[0] || 1;
-    const name = node === 0 ? "all" : this.profile.strings[this.tree.frame[node]];
+    const name = node === 0 ? "all" : shownName(this.profile.strings[this.tree.frame[node]]);
     return `${name}: ${this.amountText(this.tree.whole[node])}, ${shareText(this.tree.whole[node] / whole)}; own ${this.amountText(this.tree.own[node])}`;
   }
 
@@ -246,7 +262,7 @@ export class FlamePane {
       const tip = byId("tip"), node = this.hit(event.offsetX, event.offsetY);
       if (node !== this.hovered) { this.hovered = node; this.draw(); }
       if (node < 0) { tip.hidden = true; return; }
-      const [name, ...rest] = [node === 0 ? "all" : this.profile.strings[this.tree.frame[node]], this.text_of(node).slice(this.text_of(node).lastIndexOf(": ") + 2)];
+      const [name, ...rest] = [node === 0 ? "all" : shownName(this.profile.strings[this.tree.frame[node]]), this.text_of(node).slice(this.text_of(node).lastIndexOf(": ") + 2)];
       tip.replaceChildren(make("strong", {}, name), make("div", {}, rest.join("")));
       placeTip(tip, event.clientX, event.clientY);
     });

@@ -13,6 +13,7 @@ import { highestEdge, indexAt, layersOf, microsText, outlineOf, thinnedPoints, t
  * @property {number} end
  * @property {number | null} peak
  * @property {number} peak_bytes
+ * @property {string} peak_text  The same as text, with how exact it is.
  */
 
 /**
@@ -97,7 +98,7 @@ export function showMemory(root, data) {
     for (const name of ["halo", "peak"]) makeShape("line", { class: name, x1: x, x2: x, y1: EDGE.top - 6, y2: HEIGHT - EDGE.bottom }, svg);
     if (state.shown.every(Boolean)) makeShape("circle", { class: "peak-spot", cx: x, cy: y, r: 4 }, svg);
     const anchor = x > state.width / 2 ? "end" : "start";
-    makeShape("text", { class: "peak-name", x, y: EDGE.top - 12, "text-anchor": anchor }, svg, `peak ${bytesText(data.peak_bytes)}`);
+    makeShape("text", { class: "peak-name", x, y: EDGE.top - 12, "text-anchor": anchor }, svg, `peak ${data.peak_text}`);
   }
 
   // The cursor is drawn on top: redrawing all layers at every move of the pointer would be too slow.

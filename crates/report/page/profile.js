@@ -25,6 +25,44 @@ export const GROUP_COUNT = 5;
  */
 
 /**
+ * @typedef {object} Step
+ * @property {number} number
+ * @property {number} start
+ * @property {number} duration
+ * @property {boolean} slow
+ * @property {[number, number] | null} [device]  Start and duration of the step as the devices see it.
+ */
+
+/**
+ * Returns the time in which the CPU makes a step.
+ * @param {Step} step
+ * @returns {[number, number]}
+ */
+export function cpuRange(step) {
+  return [step.start, step.start + step.duration];
+}
+
+/**
+ * Returns the time in which the devices work for a step, which may be after the CPU has made it.
+ * @param {Step} step
+ * @returns {[number, number]}
+ */
+export function deviceRange(step) {
+  return step.device ? [step.device[0], step.device[0] + step.device[1]] : cpuRange(step);
+}
+
+/** The part of a step by which its work on the devices ends later, from which on they are behind. */
+const BEHIND = 0.1;
+
+/**
+ * Returns whether the devices are so far behind the CPU that a step is another time for them.
+ * @param {Step} step
+ */
+export function isBehind(step) {
+  return deviceRange(step)[1] - cpuRange(step)[1] > BEHIND * step.duration;
+}
+
+/**
  * @typedef {object} Level
  * @property {Int32Array[]} all  The positions of each level, with Python calls.
  * @property {Int32Array[] | null} withoutPython  The same without them; null until it is needed.
@@ -46,7 +84,7 @@ export class Profile {
     this.strings = document.strings;
     /** @type {Track[]} */
     this.tracks = document.tracks;
-    /** @type {{ number: number, start: number, duration: number, slow: boolean }[]} */
+    /** @type {Step[]} */
     this.steps = document.steps;
     this.stepsByStart = [...this.steps].sort((a, b) => a.start - b.start);
     this.stepStarts = this.stepsByStart.map((step) => step.start);

@@ -1,5 +1,6 @@
 // @ts-check
 // Sorts and filters the rows of tables. Nothing here accesses the page.
+import { shortName, shownName } from "./names.js";
 
 /** @typedef {null | number | string | [string, string]} Cell */
 
@@ -29,7 +30,7 @@ export function sortedOrder(rows, column, isRising) {
     const [isNumber, isOtherNumber] = [typeof left === "number", typeof right === "number"];
     // A word in place of a number is no number to sort by.
     if (isNumber !== isOtherNumber) return Number(isOtherNumber) - Number(isNumber);
-    const difference = typeof left === "number" && typeof right === "number" ? left - right : compareNames(cellName(left), cellName(right));
+    const difference = typeof left === "number" && typeof right === "number" ? left - right : compareNames(shownText(left), shownText(right));
     return sign * difference || a - b;
   });
 }
@@ -48,6 +49,14 @@ export function readOrder(columns, text) {
 }
 
 /**
+ * Returns the text of a cell as the table shows it.
+ * @param {Cell} cell
+ */
+function shownText(cell) {
+  return Array.isArray(cell) ? shortName(cell[0]) : cellName(cell);
+}
+
+/**
  * Compares names; numbers inside of them by value.
  * @param {string} left
  * @param {string} right
@@ -57,13 +66,16 @@ function compareNames(left, right) {
 }
 
 /**
- * Returns whether a row has all words of a filter in one of its texts.
+ * Returns whether a row has each word of a filter in one of its texts, as recorded or as shown.
  * @param {Cell[]} row
  * @param {string} filter
  */
 export function isMatching(row, filter) {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
-  const texts = row.filter((cell) => typeof cell !== "number").map((cell) => cellName(cell).toLowerCase());
+  const texts = row.filter((cell) => typeof cell !== "number").map((cell) => {
+    const name = cellName(cell);
+    return (Array.isArray(cell) ? `${name} ${shownName(name)}` : name).toLowerCase();
+  });
   return words.every((word) => texts.some((text) => text.includes(word)));
 }

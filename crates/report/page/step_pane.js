@@ -2,14 +2,16 @@
 // The pane of one step: the timeline, what is selected in it, and what differs from the median step.
 import { countedText, momentText, timeText } from "./numbers.js";
 import { byId, download, make } from "./elements.js";
-import { readIndex, readRange, writeRange } from "./address.js";
+import { keptTable, readIndex, readRange, writeRange } from "./address.js";
 import { CATEGORIES, familyColours } from "./colours.js";
-import { PATH_COLOURS, Timeline } from "./timeline.js";
+import { Timeline } from "./timeline.js";
+import { isDarkTheme, onTheme } from "./canvas.js";
 import { showTable } from "./tables.js";
 import { detailAddress, differenceTable, rangeTable } from "./events_table.js";
 import { traceText } from "./trace_file.js";
+import { cpuRange, deviceRange, isBehind } from "./profile.js";
 import { isOnDevice } from "./sums.js";
-import { shortName } from "./names.js";
+import { shortName, shownName } from "./names.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
@@ -23,6 +25,9 @@ export class StepPane {
     this.keep = keep;
     this.step = "";
     this.text = "";
+    /** The filters and orders of the tables below.
+     * @type {Record<string, string>} */
+    this.kept = {};
     this.timeline = new Timeline(byId("timeline"), profile, {
       onRange: () => this.keepView(),
       onSelect: () => { this.showSelection(); this.keepView(); },
@@ -35,11 +40,10 @@ export class StepPane {
   /** Explains the colours of events and of the critical path. */
   showLegend() {
     const { category, columns, document: { path_kinds } } = this.profile;
-    const isDark = matchMedia("(prefers-color-scheme: dark)");
     const swatches = CATEGORIES.map(() => make("span", { class: "swatch hues" }));
-    const fill = () => swatches.forEach((swatch, number) => { swatch.style.background = `linear-gradient(to right, ${familyColours(number, isDark.matches).join(", ")})`; });
+    const fill = () => swatches.forEach((swatch, number) => { swatch.style.background = `linear-gradient(to right, ${familyColours(number, isDarkTheme()).join(", ")})`; });
     fill();
-    isDark.addEventListener("change", fill);
+    onTheme(fill);
     const known = CATEGORIES.map((name, number) => category.includes(number) ? make("li", {}, swatches[number], name) : null);
     const events = make("ul", { class: "legend" }, make("li", { class: "quiet" }, "events, by name in shades of:"), ...known);
     byId("timeline-help").before(events);
@@ -47,9 +51,7 @@ export class StepPane {
     if (kinds.size === 0) return;
     const list = make("ul", { class: "legend" }, make("li", { class: "quiet" }, "critical path:"));
     for (const kind of [...kinds].sort((a, b) => a - b)) {
-      const swatch = make("span", { class: "swatch" });
-      swatch.style.background = PATH_COLOURS[kind];
-      list.append(make("li", {}, swatch, path_kinds[kind]));
+      list.append(make("li", {}, make("span", { class: `swatch class-${path_kinds[kind].class}` }), path_kinds[kind].name));
     }
     byId("timeline-help").before(list);
   }
@@ -102,6 +104,7 @@ export class StepPane {
    */
   show(query) {
     const { timeline } = this;
+    this.kept = { ...query };
     const step = this.profile.steps.some((one) => String(one.number) === query.step) ? query.step : "";
     const range = readRange(query.at, this.profile.whole);
     if (step !== this.step || !range) this.seeStep(step);
@@ -115,6 +118,8 @@ export class StepPane {
     if (event < 0) timeline.selected = -1;
     else if (event !== timeline.selected) timeline.select(event, true);
     this.showSelection();
+    // Whatever changed on the way kept a view that was half of the one before.
+    this.keepView();
     timeline.draw();
   }
 
@@ -143,10 +148,19 @@ export class StepPane {
           make("button", { type: "button", onclick: () => download("selection.trace.json", "application/json", traceText(profile, chosen)) }, "Save as a trace"),
           make("button", { type: "button", onclick: () => { timeline.chosen = null; timeline.queue(); this.showSelection(); this.keepView(); } }, "Clear"),
         ), holder);
-      showTable(holder, rangeTable(profile, chosen));
+      this.showKept(holder, rangeTable(profile, chosen));
     } else {
       this.showDifference(root);
     }
+  }
+
+  /**
+   * Shows a table whose filter and order are kept in the address.
+   * @param {HTMLElement} holder
+   * @param {import("./tables.js").TableData} table
+   */
+  showKept(holder, table) {
+    showTable(holder, table, keptTable(table.id, this.kept, (part) => { Object.assign(this.kept, part); this.keep(part); }));
   }
 
   /** @param {HTMLElement} root */
@@ -156,12 +170,23 @@ export class StepPane {
     const median = medianStep(profile);
     if (!step || !median) return;
     const holder = make("div", { class: "wide" });
-    const isMedian = step === median;
+    const isMedian = step === median, isLate = isBehind(step) || isBehind(median);
     const caption = isMedian ? `Events of step ${step.number}, which is the median step` : `What differs from step ${median.number}, the median step`;
-    root.append(make("h2", {}, caption), holder);
-    /** @param {{ start: number, duration: number }} one @returns {[number, number]} */
-    const range = (one) => [one.start, one.start + one.duration];
-    showTable(holder, isMedian ? rangeTable(profile, range(step)) : differenceTable(profile, range(step), range(median), caption));
+    if (isBehind(step)) root.append(this.deviceNote(step));
+    root.append(make("h2", {}, caption));
+    if (isLate) root.append(make("p", { class: "quiet" }, "On the CPU, these are the events that begin in the step; on the device, the work of the step, whenever it ran."));
+    root.append(holder);
+    this.showKept(holder, isMedian ? rangeTable(profile, cpuRange(step), deviceRange(step)) : differenceTable(profile, step, median, caption));
+  }
+
+  /**
+   * Says when the device works for a step, if that is after the CPU has made it.
+   * @param {import("./profile.js").Step} step
+   */
+  deviceNote(step) {
+    const [from, to] = deviceRange(step);
+    const see = make("button", { type: "button", onclick: () => this.timeline.see([from, to]) }, "See its work on the device");
+    return make("p", {}, `The device runs behind the CPU: its work of step ${step.number} takes ${timeText(to - from)}, from ${momentText(from)} to ${momentText(to)}, and so does the critical path of the step. `, see);
   }
 
   /** @param {number} index */
@@ -176,13 +201,13 @@ export class StepPane {
     const list = make("dl", { class: "event" });
     for (const [name, value] of facts) if (value) list.append(make("dt", {}, name), make("dd", {}, value));
     for (const arrow of profile.arrowsOf(index)) {
-      const jump = make("button", { type: "button", class: "link", onclick: () => this.timeline.select(arrow.other, true) }, profile.nameOf(arrow.other));
+      const jump = make("button", { type: "button", class: "link", onclick: () => this.timeline.select(arrow.other, true) }, shownName(profile.nameOf(arrow.other)));
       list.append(make("dt", {}, arrow.title), make("dd", {}, jump));
     }
     const stack = profile.stackOf(index);
-    if (stack.length) list.append(make("dt", {}, "Stack"), make("dd", {}, make("pre", {}, stack.join("\n"))));
+    if (stack.length) list.append(make("dt", {}, "Stack"), make("dd", {}, make("pre", {}, stack.map(shownName).join("\n"))));
     return make("section", { class: "card", "aria-label": "Selected event" },
-      make("h2", {}, make("a", { href: `#${detailAddress(profile.nameOf(index))}`, title: profile.nameOf(index) }, shortName(profile.nameOf(index)))), list);
+      make("h2", {}, make("a", { href: `#${detailAddress(profile.nameOf(index))}`, title: shownName(profile.nameOf(index)) }, shortName(profile.nameOf(index)))), list);
   }
 }
 

@@ -20,15 +20,16 @@ import { GROUPS, GROUP_COUNT, PYTHON, bisect } from "./profile.js";
  * itself launched.
  * @param {import("./profile.js").Profile} profile
  * @param {[number, number]} range
+ * @param {[number, number]} [onDevices]  The range for events of devices, if they run behind the CPU.
  * @returns {NameSum[]}
  */
-export function sumByName(profile, range) {
+export function sumByName(profile, range, onDevices = range) {
   const { start, name, category, own, columns } = profile;
   const slots = profile.strings.length * GROUP_COUNT;
   const count = new Uint32Array(slots), total = new Float64Array(slots), kind = new Uint8Array(slots);
   const self = new Float64Array(slots), device = new Float64Array(slots);
   for (const track of profile.tracks) {
-    const [first, end] = eventsIn(profile, track, range);
+    const [first, end] = eventsIn(profile, track, track.is_stream ? onDevices : range);
     const outermost = new OutermostCalls(profile);
     for (let index = first; index < end; index += 1) {
       if (profile.isMerged[index]) continue;
@@ -53,7 +54,9 @@ export function sumByName(profile, range) {
       own: isDevice ? 0 : self[slot], total: isDevice ? 0 : total[slot], device: isDevice ? total[slot] : device[slot],
     });
   }
-  return sums.sort((a, b) => b.own + b.device - a.own - a.device);
+  // Ranges of a device span work, and come after it.
+  const isSpan = (/** @type {NameSum} */ sum) => Number(sum.group === GROUPS.deviceRange);
+  return sums.sort((a, b) => isSpan(a) - isSpan(b) || b.own + b.device - a.own - a.device);
 }
 
 /**
@@ -134,7 +137,8 @@ export function histogram(sorted, most) {
 }
 
 /**
- * Returns what differs most between the sums of two ranges, the largest difference first.
+ * Returns what differs most between the sums of two ranges, the largest difference first. Ranges of
+ * a device are left out, because they are no work.
  * @param {NameSum[]} sums
  * @param {NameSum[]} usual
  * @param {number} most
@@ -144,6 +148,7 @@ export function differences(sums, usual, most) {
   const found = new Map();
   for (const [list, sign] of /** @type {[NameSum[], number][]} */ ([[sums, 1], [usual, -1]])) {
     for (const sum of list) {
+      if (sum.group === GROUPS.deviceRange) continue;
       const key = sum.name * GROUP_COUNT + sum.group;
       const one = found.get(key) || { name: sum.name, category: sum.category, time: 0, calls: 0, usualCalls: 0 };
       one.time += sign * (isOnDevice(sum.group) ? sum.device : sum.own);

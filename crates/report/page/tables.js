@@ -1,9 +1,9 @@
 // @ts-check
 // Tables that sort, filter, page and export their rows.
 import { grouped, numberText } from "./numbers.js";
-import { shortName } from "./names.js";
+import { shortName, shownName } from "./names.js";
 import { download, make, say } from "./elements.js";
-import { isMatching, readOrder, sortedOrder } from "./sorting.js";
+import { cellName, isMatching, readOrder, sortedOrder } from "./sorting.js";
 import { csvText } from "./csv.js";
 
 /** @typedef {import("./sorting.js").Cell} Cell */
@@ -11,6 +11,10 @@ import { csvText } from "./csv.js";
 /** @typedef {{ id: string, caption: string, columns: Column[], rows: Cell[][], sorted: number | null }} TableData */
 
 const PAGE_ROWS = 50;
+/** Names of more letters may be cut to the width of their column. */
+const LONG_NAME = 24;
+/** Columns whose texts have at most so many letters are as narrow as they are. */
+const WORD = 20;
 /** Tables with at most so many rows need no filter and no pages. */
 const FEW_ROWS = 12;
 
@@ -26,6 +30,7 @@ export function showTable(root, table, options = {}) {
   const state = { filter: options.filter || "", column: table.sorted, isRising: false, page: 0, isGiven: true };
   const asked = readOrder(columns, options.sort);
   if (asked) Object.assign(state, asked, { isGiven: false });
+  const isOfWords = columns.map(({ kind }, index) => kind === "text" && rows.every((row) => typeof row[index] === "number" || cellName(row[index]).length <= WORD));
   const body = make("tbody"), count = make("span", { class: "quiet", role: "status" });
   const heads = columns.map((column, index) => head(column, index));
   const pages = make("span", { class: "pages" });
@@ -36,7 +41,9 @@ export function showTable(root, table, options = {}) {
   const export_button = make("button", { type: "button", onclick: () => save() }, "CSV");
   const tools = make("div", { class: rows.length > FEW_ROWS ? "tools small" : "tools small lone" }, rows.length > FEW_ROWS ? filter : null, count, make("span", { class: "gap" }), pages, export_button);
   const element = make("table", {}, make("caption", {}, table.caption), make("thead", {}, make("tr", {}, ...heads)), body);
-  root.replaceChildren(element);
+  // Paper has no tools that tell how many rows there are.
+  const printed = make("p", { class: "printed quiet" });
+  root.replaceChildren(element, printed);
   if (root.previousElementSibling?.classList.contains("small")) root.previousElementSibling.remove();
   // The caption of a table stands above its filter, as a heading.
   const heading = root.previousElementSibling;
@@ -83,13 +90,15 @@ export function showTable(root, table, options = {}) {
     const last = Math.max(0, Math.ceil(found.length / PAGE_ROWS) - 1);
     state.page = Math.min(state.page, last);
     const first = state.page * PAGE_ROWS;
-    body.replaceChildren(...found.slice(first, first + PAGE_ROWS).map((row) => make("tr", {}, ...row.map((cell, index) => cellElement(cell, columns[index].kind)))));
+    body.replaceChildren(...found.slice(first, first + PAGE_ROWS).map((row) => make("tr", {}, ...row.map((cell, index) => cellElement(cell, columns[index].kind, isOfWords[index])))));
     heads.forEach((element, index) => {
       if (state.column === index) element.setAttribute("aria-sort", state.isRising ? "ascending" : "descending");
       else element.removeAttribute("aria-sort");
     });
     const all = found.length === rows.length ? grouped(rows.length) : `${grouped(found.length)} of ${grouped(rows.length)}`;
     count.textContent = rows.length > FEW_ROWS ? `${all} rows` : "";
+    const filtered = state.filter.trim() ? `, of the rows with \u201c${state.filter.trim()}\u201d` : "";
+    printed.textContent = last > 0 || filtered ? `Rows ${found.length ? first + 1 : 0} to ${Math.min(first + PAGE_ROWS, found.length)} of ${grouped(found.length)}${filtered}.` : "";
     pages.replaceChildren();
     if (last > 0) {
       pages.append(
@@ -115,13 +124,22 @@ export function showTable(root, table, options = {}) {
  * Makes the element of a cell.
  * @param {Cell} cell
  * @param {import("./numbers.js").Kind} kind
+ * @param {boolean} isWord
  */
-function cellElement(cell, kind) {
+function cellElement(cell, kind, isWord) {
   const isName = kind === "name";
   const content = cell === null ? null
-    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: cell[0].length > 60 ? cell[0] : null }, shortName(cell[0]))
+    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: tipOf(cell[0]) }, shortName(cell[0]))
     : typeof cell === "number" ? numberText(cell, kind)
-    : isName && cell.length > 60 ? make("span", { class: "long", title: cell }, cell) : cell;
-  const style = isName || kind === "text" ? "text" : cell === 0 ? "zero" : null;
+    : isName ? make("span", { class: cell.length > 60 ? "long" : null, title: tipOf(cell) }, cell || shownName("")) : cell;
+  const style = isWord ? "text word" : isName || kind === "text" ? "text" : cell === 0 ? "zero" : null;
   return make(isName ? "th" : "td", { scope: isName ? "row" : null, class: style }, content);
+}
+
+/**
+ * Returns the whole name, if the table may show less of it.
+ * @param {string} name
+ */
+function tipOf(name) {
+  return name.length > LONG_NAME || shortName(name) !== name ? shownName(name) : null;
 }

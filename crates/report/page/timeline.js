@@ -1,19 +1,18 @@
 // @ts-check
 // The timeline: threads and streams with their events, steps, the critical path and memory above
 // them. It draws on a canvas, and tells its owner what is selected.
-import { bytesText, markText, momentText, timeText } from "./numbers.js";
+import { markText, momentText, timeText } from "./numbers.js";
 import { byId, make, say } from "./elements.js";
 import { firstFrom, fittedRange, hitLane, visitVisible } from "./lanes.js";
 import { rulerMarks } from "./marks.js";
 import { LABEL_FONT, fittingText, placeTip, putCanvas, readTheme, shortLabel, sizedContext } from "./canvas.js";
 import { CATEGORIES } from "./colours.js";
-import { bisect } from "./profile.js";
+import { bisect, cpuRange, deviceRange, isBehind } from "./profile.js";
 import { isOnDevice } from "./sums.js";
+import { shownName } from "./names.js";
 
 const RULER = 22, BAND = 16, MEMORY = 44, CAPTION = 14, HEADER = 17, ROW = 16;
 const LEAST_RANGE = 50;
-/** The colours of the kinds of time on the critical path. */
-export const PATH_COLOURS = ["#6a994e", "#bc6c25", "#457b9d", "#8d99ae", "#b08968", "#c1121f", "#7b2cbf", "#adb5bd", "#e76f51", "#868e96", "#adb5bd"];
 
 /**
  * @typedef {object} Row
@@ -54,13 +53,15 @@ export class Timeline {
     this.memory = (profile.document.memory || [])[0];
     /** The bytes in use at each time of the memory chart. */
     this.inUse = (this.memory ? this.memory.bytes : []).map((/** @type {number[]} */ row) => row.reduce((sum, bytes) => sum + bytes, 0));
+    /** Whether the steps of the devices are another band, below those of the CPU. */
+    this.hasDeviceSteps = profile.steps.some(isBehind);
     this.hasPath = (profile.columns.get("path_start") || []).length > 0;
     this.listen();
   }
 
   /** Returns the height of what stays on top. */
   top() {
-    return RULER + (this.profile.steps.length ? BAND : 0) + (this.hasPath ? CAPTION + BAND : 0) + (this.memory ? CAPTION + MEMORY : 0);
+    return RULER + (this.profile.steps.length ? BAND : 0) + (this.hasDeviceSteps ? BAND : 0) + (this.hasPath ? CAPTION + BAND : 0) + (this.memory ? CAPTION + MEMORY : 0);
   }
 
   /** @returns {{ rows: Row[], height: number }} */
@@ -232,7 +233,8 @@ export class Timeline {
       if (x + text.length * 6 < this.width) context.fillText(text, x + 4, RULER / 2);
     }
     let y = RULER;
-    if (profile.steps.length) { this.drawSteps(context, y); y += BAND; }
+    if (profile.steps.length) { this.drawSteps(context, y, cpuRange, ""); y += BAND; }
+    if (this.hasDeviceSteps) { this.drawSteps(context, y, deviceRange, " on the device"); y += BAND; }
     if (this.hasPath) { this.drawPath(context, y); y += CAPTION + BAND; }
     if (this.memory) { this.drawMemory(context, y); y += CAPTION + MEMORY; }
     context.fillStyle = theme.line;
@@ -242,18 +244,26 @@ export class Timeline {
   /**
    * @param {CanvasRenderingContext2D} context
    * @param {number} y
+   * @param {(step: import("./profile.js").Step) => [number, number]} rangeOf
+   * @param {string} where
    */
-  drawSteps(context, y) {
+  drawSteps(context, y, rangeOf, where) {
+    const { theme } = this;
+    let isEmpty = true;
     for (const step of this.profile.steps) {
-      const x = this.toX(step.start), right = this.toX(step.start + step.duration);
+      const [x, right] = rangeOf(step).map((time) => this.toX(time));
       if (right < 0 || x > this.width) continue;
       const [left, wide] = [Math.max(x, 0), Math.min(right, this.width) - Math.max(x, 0)];
       context.fillStyle = step.slow ? this.theme.accent : this.theme.line;
       context.fillRect(left, y, Math.max(1, wide - 1), BAND - 2);
       context.fillStyle = step.slow ? this.theme.page : this.theme.text;
-      const text = fittingText(`step ${step.number}`, wide) || fittingText(`${step.number}`, wide);
+      const text = fittingText(`step ${step.number}${where}`, wide) || fittingText(`${step.number}`, wide);
       if (text) context.fillText(text, left + 4, y + BAND / 2 - 1);
+      isEmpty = false;
     }
+    if (!isEmpty || !where) return;
+    context.fillStyle = theme.muted;
+    context.fillText(`steps${where}: not here, it runs behind the CPU`, 6, y + BAND / 2 - 1);
   }
 
   /**
@@ -261,20 +271,25 @@ export class Timeline {
    * @param {number} y
    */
   drawPath(context, y) {
-    const { columns } = this.profile;
+    const { columns, document: { path_kinds } } = this.profile;
     const [start, duration, kind] = ["path_start", "path_duration", "path_kind"].map((name) => /** @type {any} */ (columns.get(name)));
     const scale = this.width / (this.range[1] - this.range[0]);
     this.drawCaption(context, "critical path", y);
-    let last = -1;
+    let last = -1, isEmpty = true;
     for (let i = Math.max(0, bisect(start, this.range[0]) - 1); i < start.length; i += 1) {
       const x = (start[i] - this.range[0]) * scale, wide = duration[i] * scale;
       if (x + wide < 0) continue;
       if (x > this.width) break;
       if (wide < 1 && Math.floor(x) === last) continue;
       last = Math.floor(x);
-      context.fillStyle = PATH_COLOURS[kind[i]];
+      isEmpty = false;
+      context.fillStyle = this.theme.classes[path_kinds[kind[i]].class];
       context.fillRect(Math.max(x, 0), y + CAPTION, Math.max(1, Math.min(x + wide, this.width) - Math.max(x, 0)), BAND - 3);
     }
+    if (!isEmpty) return;
+    const end = start[start.length - 1] + duration[duration.length - 1];
+    context.fillStyle = this.theme.muted;
+    context.fillText(`not here: from ${momentText(start[0])} to ${momentText(end)}`, 6, y + CAPTION + BAND / 2 - 1);
   }
 
   /**
@@ -282,9 +297,9 @@ export class Timeline {
    * @param {number} y
    */
   drawMemory(context, y) {
-    const { times, peak_bytes } = this.memory;
+    const { times, peak_bytes, peak_text } = this.memory;
     const high = MEMORY - 6, scale = this.width / (this.range[1] - this.range[0]);
-    this.drawCaption(context, `memory, peak ${bytesText(peak_bytes)}`, y);
+    this.drawCaption(context, `memory, peak ${peak_text}`, y);
     context.fillStyle = this.theme.accent;
     context.globalAlpha = 0.3;
     let at = bisect(times, this.range[0] / 1000), value = at > 0 ? this.inUse[at - 1] : 0;
@@ -409,7 +424,7 @@ export class Timeline {
     }
     this.queue();
     this.listener.onSelect(index);
-    if (index >= 0) say(`${this.profile.nameOf(index)}, ${timeText(this.profile.duration[index])}`);
+    if (index >= 0) say(`${shownName(this.profile.nameOf(index))}, ${timeText(this.profile.duration[index])}`);
   }
 
   /**
@@ -537,7 +552,7 @@ export class Timeline {
     if (index < 0) { tip.hidden = true; return; }
     const { profile } = this;
     tip.replaceChildren(
-      make("strong", {}, profile.nameOf(index)),
+      make("strong", {}, shownName(profile.nameOf(index))),
       make("div", {}, `${timeText(profile.duration[index])}${selfText(profile, index)}`),
       make("div", { class: "quiet" }, `${CATEGORIES[profile.category[index]]}, begins at ${momentText(profile.start[index])}`),
       profile.shapesOf(index) ? make("div", { class: "quiet" }, profile.shapesOf(index)) : "",

@@ -66,7 +66,7 @@ impl Band {
 }
 
 /// Returns an amount as text, qualified if it is not exact.
-pub(super) fn amount_text(peak: &MemoryPeak, bytes: i64) -> String {
+pub(crate) fn amount_text(peak: &MemoryPeak, bytes: i64) -> String {
     let amount = memory_text(bytes);
     let amount = amount.trim();
     let precision = peak.precision();

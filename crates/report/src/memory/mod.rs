@@ -12,6 +12,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use bands::amount_text;
 pub use components::component_memory_text;
 pub use file::write_memory_timeline_file;
 pub(crate) use page::memory_pane;

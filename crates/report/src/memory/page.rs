@@ -70,10 +70,11 @@ pub fn write_memory_timeline_html(
 }
 
 /// Returns the pane of a report about memory as HTML, and the data of its charts. Both are empty if
-/// no memory was recorded.
+/// no memory was recorded. `findings` is the HTML of the findings about memory.
 pub(crate) fn memory_pane(
     analysis: &Analysis,
     growth: Option<&MemoryGrowth>,
+    findings: &str,
 ) -> (String, Vec<Value>) {
     let components = ComponentMemory::read(analysis.profile().metadata());
     if analysis.profile().memory().is_empty() && components.is_empty() {
@@ -81,7 +82,7 @@ pub(crate) fn memory_pane(
     }
     let places = analysis.memory_timeline().places_by_peak(analysis);
     let shown = &places[..places.len().min(MOST_PLACES)];
-    let mut html = String::from("<h1>Memory</h1>\n");
+    let mut html = format!("<h1>Memory</h1>\n{findings}");
     html.push_str(&growth.map_or_else(String::new, growth_html));
     let mut data = Vec::new();
     for (index, &place) in shown.iter().enumerate() {
@@ -114,9 +115,14 @@ pub(crate) fn memory_pane(
 
 fn growth_html(growth: &MemoryGrowth) -> String {
     let mut html = format!(
-        "<p class=\"bad\">Memory grows by {} in each of {} steps.</p>\n",
+        "<p class=\"bad\">Memory grows by {} in each of {} steps{}</p>\n",
         memory_text(growth.bytes_per_step as i64),
-        growth.steps
+        growth.steps,
+        if growth.lines.is_empty() {
+            "."
+        } else {
+            ", allocated in:"
+        }
     );
     if !growth.lines.is_empty() {
         html.push_str("<ul class=\"facts\">\n");
@@ -124,7 +130,7 @@ fn growth_html(growth: &MemoryGrowth) -> String {
             let place = &line.place;
             let text = format!("{} ({}:{})", place.function, place.file, place.line);
             let bytes = memory_text(line.bytes_per_step as i64);
-            let _ = writeln!(html, "<li><b>{bytes}</b> a step in {}</li>", escaped(&text));
+            let _ = writeln!(html, "<li>{}: <b>{bytes}</b> a step</li>", escaped(&text));
         }
         html.push_str("</ul>\n");
     }
@@ -262,6 +268,7 @@ fn data(analysis: &Analysis, points: &MemoryPoints, peak: &MemoryPeak) -> Value 
         "end": since_start(analysis.profile().span().0),
         "peak": first.and(peak_time),
         "peak_bytes": peak.total(),
+        "peak_text": amount_text(peak, peak.total()),
     })
 }
 

@@ -95,6 +95,7 @@ fn chart(device: &DeviceMemory) -> Value {
         "end": end,
         "peak": device.most().time_us.or(device.most().entry).or(first),
         "peak_bytes": device.most().allocated_bytes,
+        "peak_text": bytes(device.most().allocated_bytes),
     })
 }
 

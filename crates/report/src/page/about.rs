@@ -10,12 +10,14 @@ use super::contents::Contents;
 use super::events::DrawnEvents;
 use super::markup::escaped;
 use super::operators::not_labelled;
-use super::report::ReportOptions;
+use super::report::{ReportOptions, events_text};
 use super::table::{Cell, Kind, Table, column, counted};
 use crate::advice::overhead_text;
 use crate::grid::cut;
+use crate::sentence::sentence;
 use crate::steps::short_time;
 use crate::table::loss_texts;
+use crate::verdict::incomplete_text;
 
 /// The largest width of a value of metadata.
 const VALUE_WIDTH: usize = 400;
@@ -43,20 +45,29 @@ pub(super) fn about(
     for table in about_tables(contents) {
         html.push_str(&table.html());
     }
-    html + HELP
+    html
+}
+
+/// Returns how to get at the data elsewhere, and the keys. `panes` is the number of panes that keys
+/// lead to.
+pub(super) fn help(panes: usize) -> String {
+    HELP.replace("{panes}", &panes.min(9).to_string())
 }
 
 fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'_>) -> Vec<String> {
     let profile = contents.analysis.profile();
     let explanation = &contents.explanation;
-    let events = counted(profile.events().len() as u64, "event");
-    let mut facts = vec![format!("{events} in {}", short_time(profile.span()))];
+    let events = events_text(profile.events().len() as u64, profile.span());
+    let mut facts = vec![sentence(&events)];
     facts.extend(date_text(profile.reference_unix_ns()).map(|date| format!("Recorded on {date}")));
     if explanation.advice.steps > 0 {
         facts.push(overhead_text(&explanation.advice));
     }
     match &loss_texts(profile.loss())[..] {
-        [] => facts.push("No event was lost".into()),
+        [] => facts.push(
+            incomplete_text(&explanation.advice.incomplete)
+                .unwrap_or_else(|| "No event was lost".into()),
+        ),
         causes => facts.push(format!("Events lost: {}", causes.join(", "))),
     }
     if let Some((kept, of)) = explanation.cut {
@@ -188,7 +199,6 @@ fn track_cells(profile: &Profile, track: &Track) -> Vec<Cell> {
     ]
 }
 
-/// How to get at the data elsewhere, and the keys.
 const HELP: &str = "\
 <h2>Elsewhere</h2>
 <ul class=\"facts\">
@@ -198,7 +208,7 @@ const HELP: &str = "\
 </ul>
 <h2>Keys</h2>
 <dl class=\"keys\">
-<dt><kbd>1</kbd> to <kbd>9</kbd></dt><dd>go to a pane</dd>
+<dt><kbd>1</kbd> to <kbd>{panes}</kbd></dt><dd>go to a pane</dd>
 <dt><kbd>/</kbd></dt><dd>find a name</dd>
 <dt><kbd>W</kbd> <kbd>S</kbd></dt><dd>zoom in and out</dd>
 <dt><kbd>A</kbd> <kbd>D</kbd></dt><dd>move left and right</dd>

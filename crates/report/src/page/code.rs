@@ -4,6 +4,7 @@ use mindprof_answers::{Called, Cost, FunctionCost, LineCost, ModuleCost};
 use mindprof_model::Nanos;
 
 use super::contents::Contents;
+use super::names::place_text;
 use super::table::{Cell, Column, Kind, Table, column};
 
 /// Explains the words of the tables of functions, lines and modules.
@@ -127,7 +128,7 @@ fn function_place(one: &FunctionCost) -> (String, String) {
     let line = one.line.map_or_else(String::new, |line| line.to_string());
     let shown = one.hottest_line.or(one.line);
     let text = match shown {
-        Some(shown) => format!("{function} ({file}:{shown})"),
+        Some(shown) => place_text(function, file, shown),
         None => format!("{function} ({file})"),
     };
     (text, format!("{file}:{line}:{function}"))
@@ -149,9 +150,9 @@ fn lines_table(id: &'static str, caption: &str, lines: &[LineCost], whole: Nanos
             ..
         } = one;
         let key = format!("{file}:{line}:{function}");
-        let place = format!("{file}:{line} {function}");
+        let place = place_text(function, file, *line);
         let text = if one.is_definition {
-            format!("{place} (somewhere in it)")
+            format!("{place}, somewhere in it")
         } else {
             place
         };
@@ -265,7 +266,7 @@ mod tests {
         let texts = [0, 1].map(|row| table["rows"][row][0][0].clone());
         assert_eq!(
             texts,
-            ["train.py:7 step (somewhere in it)", "train.py:8 step"]
+            ["step (train.py:7), somewhere in it", "step (train.py:8)"]
         );
     }
 }

@@ -7,6 +7,8 @@ use mindprof_answers::{
     CriticalPath, Device, Explanation, MemoryGrowth, ModuleRows, Modules, OwnCode, PathOptions,
     Step, Steps, Summary, Work,
 };
+use mindprof_model::Nanos;
+use rustc_hash::FxHashMap;
 
 /// The number of rows of each list of the critical path.
 const PATH_ROWS: usize = 30;
@@ -65,6 +67,29 @@ impl<'a> Contents<'a> {
             own,
             explanation,
         }
+    }
+
+    /// Returns the steps as the devices see them, by number.
+    pub(super) fn device_steps(&self) -> FxHashMap<u64, Step> {
+        let steps = self.device.steps.iter().map(|device| device.step);
+        steps.map(|step| (step.number, step)).collect()
+    }
+
+    /// Returns the median duration of a step on the devices, if they need so much longer than the CPU
+    /// that its steps tell little about theirs.
+    ///
+    /// ```text
+    /// CPU     |-2-|-3-|-4-|
+    /// device      |---2---|---3---|---4---|
+    /// ```
+    pub(super) fn device_median(&self) -> Option<Nanos> {
+        let mut durations: Vec<Nanos> = (self.device.steps.iter())
+            .map(|device| device.step.duration)
+            .collect();
+        durations.sort_unstable();
+        let median = *durations.get(durations.len().checked_sub(1)? / 2)?;
+        let cpu = self.explanation.steps.p50;
+        (median.0 > cpu.0 + cpu.0 / 10).then_some(median)
     }
 
     /// Returns the steps whose beginning is known.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{CriticalPath, PathRow};
+use mindprof_answers::{CriticalPath, PathKind, PathRow, StepClass};
 use mindprof_model::Nanos;
 use serde_json::{Value, json};
 
@@ -10,6 +10,7 @@ use super::columns::Columns;
 use super::contents::Contents;
 use super::events::DrawnEvents;
 use super::markup::{escaped, with_units};
+use super::names::place_text;
 use super::table::{Cell, Kind, Table, column};
 use crate::steps::{is_share, percent, short_time};
 
@@ -102,7 +103,7 @@ fn path_table(id: &'static str, caption: &str, kind: &str, rows: &[PathRow]) -> 
         let name = match &row.place {
             Some(place) => {
                 let key = format!("{}:{}:{}", place.file, place.line, place.function);
-                let text = format!("{} ({}:{})", place.function, place.file, place.line);
+                let text = place_text(&place.function, &place.file, place.line);
                 Cell::named(kind, &key, &text)
             }
             None => Cell::detail(kind, &row.name),
@@ -120,6 +121,25 @@ fn path_table(id: &'static str, caption: &str, kind: &str, rows: &[PathRow]) -> 
         columns,
         rows: rows.collect(),
         sorted_by: Some(1),
+    }
+}
+
+/// Returns the number of the colour of a kind, `.class-…` in `colours.css`: that of the class of step
+/// time with the same meaning, or a further one.
+const fn path_class(kind: PathKind) -> usize {
+    const FURTHER: usize = StepClass::ALL.len();
+    match kind {
+        PathKind::Python => StepClass::Python as usize,
+        PathKind::DataLoading => StepClass::DataLoading as usize,
+        PathKind::Operators => StepClass::Operators as usize,
+        PathKind::Runtime => StepClass::Runtime as usize,
+        PathKind::Kernel => StepClass::Kernel as usize,
+        PathKind::Copy => StepClass::Copy as usize,
+        PathKind::Communication => StepClass::Communication as usize,
+        PathKind::Wait => StepClass::Idle as usize,
+        PathKind::Launch => FURTHER,
+        PathKind::Gap => FURTHER + 1,
+        PathKind::Profiler => FURTHER + 2,
     }
 }
 
@@ -170,5 +190,22 @@ pub(super) fn write_path(path: &CriticalPath, drawn: &DrawnEvents, columns: &mut
         "path_event",
         &collect(&|one| one.event.map_or(0, |(_, position)| u64::from(position) + 1)),
     );
-    json!(mindprof_answers::PathKind::ALL.map(mindprof_answers::PathKind::name))
+    json!(PathKind::ALL.map(|kind| json!({"name": kind.name(), "class": path_class(kind)})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::modules::STYLE;
+
+    #[test]
+    fn kinds_of_the_path_have_different_colours_in_both_themes() {
+        let mut classes = PathKind::ALL.map(path_class);
+        classes.sort_unstable();
+        assert!(classes.windows(2).all(|pair| pair[0] < pair[1]));
+        for class in classes {
+            assert_eq!(STYLE.matches(&format!("--class-{class}: #")).count(), 2);
+            assert!(STYLE.contains(&format!(".class-{class} {{")));
+        }
+    }
 }

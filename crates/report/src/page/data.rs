@@ -49,6 +49,7 @@ pub(super) fn data_block(
     let path_kinds = write_path(&contents.path, drawn, &mut columns);
     let flames = write_flames(analysis, &contents.work, &mut columns, &mut strings);
     let (places, bytes) = columns.into_parts();
+    let device_steps = contents.device_steps();
     let steps = contents.steps().iter();
     let steps = steps.map(|time| {
         let step = &time.step;
@@ -57,6 +58,7 @@ pub(super) fn data_block(
             "start": step.start.0,
             "duration": step.duration.0,
             "slow": time.is_slow,
+            "device": device_steps.get(&step.number).map(|device| (device.start.0, device.duration.0)),
         })
     });
     let document = json!({

@@ -85,18 +85,25 @@ impl DrawnEvents {
             positions: vec![NOWHERE; profile.events().len()],
             left_out: (left_out > 0).then_some((least, left_out)),
         };
+        let naming = Naming::of(profile);
         for (thread, lane, track) in track_order(profile, &lanes) {
-            drawn.add_track(profile, thread, lane, &by_track[track]);
+            drawn.add_track(profile, naming, (thread, lane), &by_track[track]);
         }
         drawn
     }
 
-    fn add_track(&mut self, profile: &Profile, thread: usize, lane: usize, events: &[EventId]) {
+    fn add_track(
+        &mut self,
+        profile: &Profile,
+        naming: Naming,
+        (thread, lane): (usize, usize),
+        events: &[EventId],
+    ) {
         if events.is_empty() {
             return;
         }
         let about = &profile.threads()[thread];
-        let mut name = thread_name(profile, thread);
+        let mut name = thread_name(profile, naming, thread);
         if lane > 0 {
             name = format!("{name}, overlapping {lane}");
         }
@@ -317,12 +324,37 @@ fn track_order(profile: &Profile, lanes: &Lanes) -> Vec<(usize, usize, usize)> {
     order
 }
 
+/// Whether the names of threads begin with their process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Naming {
+    /// Not if there is only one.
+    Thread,
+    ProcessAndThread,
+}
+
+impl Naming {
+    fn of(profile: &Profile) -> Self {
+        let threads = profile.threads().iter();
+        let mut on_cpu = threads.filter(|thread| thread.device == DeviceKind::Cpu);
+        let first = on_cpu.next().map(|thread| thread.process);
+        if on_cpu.any(|thread| Some(thread.process) != first) {
+            Self::ProcessAndThread
+        } else {
+            Self::Thread
+        }
+    }
+}
+
 /// Returns the name of a thread or stream as the timeline shows it.
-fn thread_name(profile: &Profile, thread: usize) -> String {
+fn thread_name(profile: &Profile, naming: Naming, thread: usize) -> String {
     let about = &profile.threads()[thread];
     let name = profile.strings().text(about.name);
     let rank = profile.rank(mindprof_model::ThreadId::from_index(thread));
     let rank = rank.map_or_else(String::new, |rank| format!("rank {rank}, "));
+    let process = match naming {
+        Naming::ProcessAndThread => format!("process {}, ", about.process.cast_signed()),
+        Naming::Thread => String::new(),
+    };
     if about.device != DeviceKind::Cpu {
         let device = format!("{}:{}", profile.device_name(about.device), about.process);
         return match about.number() {
@@ -332,9 +364,9 @@ fn thread_name(profile: &Profile, thread: usize) -> String {
     }
     let number = about.native as i64;
     match name {
-        "" => format!("{rank}thread {number}"),
-        name if name.contains(&number.to_string()) => format!("{rank}{name}"),
-        name => format!("{rank}{name} ({number})"),
+        "" => format!("{rank}{process}thread {number}"),
+        name if name.contains(&number.to_string()) => format!("{rank}{process}{name}"),
+        name => format!("{rank}{process}{name} ({number})"),
     }
 }
 
@@ -354,6 +386,15 @@ mod tests {
     use mindprof_model::Timeline;
 
     use super::*;
+
+    #[test]
+    fn threads_of_several_processes_are_named_with_them() {
+        let one = Timeline::draw(|time| time.op("aten::mm", 30));
+        assert_eq!(Naming::of(&one), Naming::Thread);
+        assert!(!thread_name(&one, Naming::of(&one), 0).contains("process"));
+        let name = thread_name(&one, Naming::ProcessAndThread, 0);
+        assert!(name.starts_with("process "), "{name}");
+    }
 
     #[test]
     fn positions_follow_tracks_and_starts() {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::contents::Contents;
 use super::events::DrawnEvents;
 use super::markup::{escaped, shown, with_units};
+use super::names;
 use crate::advice::{evidence_text, nothing_found, price_text, share_text, stake_text};
 use crate::sentence::sentence;
 use crate::steps::short_time;
@@ -17,10 +18,54 @@ use crate::steps::short_time;
 /// The price of a finding whose remedy saves no time, or an unknown one.
 pub(super) const NOT_PRICED: &str = "not priced";
 
+/// The rule that judges the recording, rather than the program. The overview begins with it.
+pub(super) const BAD_CAPTURE: &str = "bad-capture";
+
+/// The rules whose findings the pane about memory repeats.
+const MEMORY_RULES: [&str; 4] = [
+    "growing-memory",
+    "memory-pressure",
+    "allocator-overhang",
+    "device-allocations",
+];
+
+/// Returns the findings about memory as HTML; empty if there are none.
+pub(super) fn memory_findings(contents: &Contents<'_>) -> String {
+    let findings = contents.explanation.advice.findings.iter().enumerate();
+    let findings = findings.filter(|(_, finding)| MEMORY_RULES.contains(&finding.rule.id));
+    let mut items = String::new();
+    for (number, finding) in findings {
+        let place = place_text(finding).map(|place| format!("in {place}"));
+        let evidence = evidence_text(finding);
+        let parts = place.into_iter().chain([evidence]);
+        let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+        let link = finding_link(number, finding);
+        let parts = escaped(&parts.join(", "));
+        let item = format!("<li>{link}: {parts}.</li>\n");
+        items.push_str(&item);
+    }
+    if items.is_empty() {
+        return items;
+    }
+    format!("<ul class=\"facts\">\n{items}</ul>\n")
+}
+
+/// Returns the cause of a finding as a link to its detail.
+fn finding_link(number: usize, finding: &Finding) -> String {
+    format!(
+        "<a data-href=\"#detail?kind=finding&amp;name={number}\">{}</a>",
+        escaped(&sentence(finding.rule.cause))
+    )
+}
+
 /// Returns the findings as HTML, the most valuable first.
 pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
     let advice = &contents.explanation.advice;
-    if advice.findings.is_empty() {
+    let shown = advice.findings.iter().enumerate();
+    let shown: Vec<_> = shown
+        .filter(|(_, one)| one.rule.id != BAD_CAPTURE)
+        .collect();
+    if shown.is_empty() {
         let rules = advice.clean.len();
         return match advice.steps {
             0 => "<p>There is nothing to advise on.</p>\n".into(),
@@ -29,7 +74,7 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
         };
     }
     let mut html = String::from("<ol class=\"findings\">\n");
-    for (number, finding) in advice.findings.iter().enumerate() {
+    for (number, finding) in shown {
         let class = if finding.share > 0.0 {
             "price"
         } else {
@@ -37,14 +82,21 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
         };
         let _ = writeln!(
             html,
-            "<li><b class=\"{class}\">{}</b><div>\n<h3><a href=\"#detail?kind=finding&amp;name={number}\">{}</a> \
+            "<li><b class=\"{class}\">{}</b><div>\n<h3>{} \
              <code class=\"quiet\">{}</code></h3>",
             escaped(&price(finding)),
-            escaped(&sentence(finding.rule.cause)),
+            finding_link(number, finding),
             escaped(finding.rule.id)
         );
+        // The evidence has names cut to a line.
+        let name = finding.name.as_deref().unwrap_or_default();
+        let mut tip = format!(" title=\"{}\"", escaped(&names::shown_name(name)));
         for line in finding_lines(contents, finding) {
-            let _ = writeln!(html, "<p>{}</p>", escaped(&line));
+            if !line.contains("...") {
+                tip.clear();
+            }
+            let _ = writeln!(html, "<p{tip}>{}</p>", escaped(&line));
+            tip.clear();
         }
         let _ = writeln!(
             html,
@@ -70,10 +122,7 @@ fn price(finding: &Finding) -> String {
 
 fn place_text(finding: &Finding) -> Option<String> {
     let place = finding.place.as_ref()?;
-    Some(format!(
-        "{} ({}:{})",
-        place.function, place.file, place.line
-    ))
+    Some(names::place_text(&place.function, &place.file, place.line))
 }
 
 /// Returns where a finding is, what it rests on, and what mending it saves.

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{DeviceUse, IdleCause, KernelUse};
+use mindprof_answers::{DeviceUse, DeviceWindow, IdleCause, KernelUse};
 use mindprof_model::Nanos;
 
 use super::contents::Contents;
 use super::markup::escaped;
 use super::table::{Cell, Kind, Table, column, share_text};
 use crate::sentence::sentence;
-use crate::steps::{percent, short_time};
+use crate::steps::{is_share, percent, short_time};
 
 /// Returns the sentences about a device as HTML.
 pub(super) fn device_facts(contents: &Contents<'_>) -> String {
@@ -21,29 +21,26 @@ pub(super) fn device_facts(contents: &Contents<'_>) -> String {
         } else {
             "the recording"
         };
-        let whole = Nanos(window.duration.0.saturating_sub(window.unrecorded.0));
+        let whole = window.recorded();
         let name = device.name.as_deref().unwrap_or("");
         let _ = writeln!(
             html,
-            "<h2>{} <span class=\"quiet\">{}</span></h2>\n<ul class=\"facts\">\n<li>Busy {} of {of}: {} of {}.</li>",
+            "<h2>{} <span class=\"quiet\">{}</span></h2>\n<ul class=\"facts\">\n<li>Busy {} of {of}: {}.</li>",
             escaped(&device.device),
             escaped(name),
             percent(window.busy, whole),
-            escaped(&short_time(window.busy)),
-            escaped(&short_time(whole)),
+            escaped(&busy_text(window)),
         );
-        let causes = IdleCause::ALL.into_iter();
-        let causes = causes.map(|cause| (cause, window.idle.time(cause)));
-        let causes = causes.filter(|(_, time)| time.0 > 0);
-        let causes =
-            causes.map(|(cause, time)| format!("{} {}", cause.name(), percent(time, whole)));
-        let causes: Vec<String> = causes.collect();
-        if !causes.is_empty() {
+        if device.whole.busy > window.busy {
             let _ = writeln!(
                 html,
-                "<li>Idle because of: {}.</li>",
-                escaped(&causes.join(", "))
+                "<li>Busy {} of the recording, which has work outside of the steps: {}.</li>",
+                percent(device.whole.busy, device.whole.recorded()),
+                escaped(&busy_text(&device.whole)),
             );
+        }
+        if let Some(idle) = idle_text(window, of) {
+            let _ = writeln!(html, "<li>{}.</li>", escaped(&idle));
         }
         let mut rates = vec![format!(
             "kernels ran {} of the time",
@@ -78,6 +75,47 @@ pub(super) fn device_facts(contents: &Contents<'_>) -> String {
     }
     html
 }
+
+fn busy_text(window: &DeviceWindow) -> String {
+    let (busy, whole) = (short_time(window.busy), short_time(window.recorded()));
+    format!("{busy} of {whole}")
+}
+
+/// Returns how long a device was idle, and why, as parts of the steps or the recording; `None` if it
+/// never was.
+fn idle_text(window: &DeviceWindow, of: &str) -> Option<String> {
+    let (idle, whole) = (window.idle.total(), window.recorded());
+    let causes = IdleCause::ALL.into_iter();
+    let causes = causes.map(|cause| (cause, window.idle.time(cause)));
+    let mut causes: Vec<_> = causes.filter(|(_, time)| time.0 > 0).collect();
+    causes.sort_by_key(|&(_, time)| std::cmp::Reverse(time));
+    let causes: Vec<String> = causes
+        .into_iter()
+        .map(|(cause, time)| format!("{} {}", cause.name(), part_text(time, whole)))
+        .collect();
+    (!causes.is_empty()).then(|| {
+        format!(
+            "Idle {} of {of}: {}. Its causes, as parts of {of}: {}",
+            part_text(idle, whole),
+            short_time(idle),
+            causes.join(", ")
+        )
+    })
+}
+
+/// Returns a part in percent. Less than one percent is not nothing.
+fn part_text(part: Nanos, whole: Nanos) -> String {
+    if is_share(part, whole, 1) {
+        percent(part, whole)
+    } else {
+        "under 1 %".into()
+    }
+}
+
+/// The note above the tables of devices about the time that they cover.
+pub(super) const COUNTED: &str = "\
+<p class=\"quiet\">The tables count the whole recording. Their times are sums, in which works that overlap count \
+each, whereas a device is busy once at a time.</p>\n";
 
 /// Returns the tables of devices that have rows.
 pub(super) fn kernel_tables(contents: &Contents<'_>) -> Vec<Table> {

@@ -44,8 +44,10 @@ pub(super) const REPORT: &[Module] = &modules![
     "operators_pane.js",
     "detail_parts.js",
     "finding_detail.js",
+    "costs.js",
     "detail_pane.js",
     "keyboard.js",
+    "visit.js",
     "main.js",
 ];
 

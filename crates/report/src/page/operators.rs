@@ -13,6 +13,15 @@ use crate::diff::label_header;
 /// a further analysis of the profile.
 const LABELLED_EVENTS: usize = 400_000;
 
+/// The place of a range of the user that a device recorded.
+const DEVICE_RANGE: &str = "device, range";
+
+/// Explains the rows of devices.
+const KERNELS_APART: &str = "\
+<p class=\"quiet\">A kernel is a row of its own and part of the device time of the operator that launched it, so \
+that the shares of operators sum to at most 100 %, and so do those of kernels. A range on a device spans work, and is not \
+work itself.</p>\n";
+
 /// The largest number of rows of a table.
 const MOST_ROWS: usize = 5_000;
 
@@ -63,6 +72,11 @@ pub(super) fn operator_tables(contents: &Contents<'_>) -> Vec<Table> {
     tables
 }
 
+/// Returns the sentences about the rows of devices, if there are such rows.
+pub(super) const fn kernels_apart(has_device: bool) -> &'static str {
+    if has_device { KERNELS_APART } else { "" }
+}
+
 /// Returns the reason why there are no tables by line, module and dtype, if that is their number of
 /// events.
 pub(super) fn not_labelled(contents: &Contents<'_>) -> Option<String> {
@@ -100,7 +114,7 @@ fn rows_table(
     };
     let rows = options.rows(analysis, &found.averages, group_by);
     let totals = mindprof_formats::self_totals(&rows);
-    let mut columns = columns(group_by, label);
+    let mut columns = columns(group_by, label, has_device);
     let shown = options.shown(&rows);
     let caption = match (label, group_by.input_shapes) {
         (Some(label), _) => format!("Operators by {}", label.name()),
@@ -110,7 +124,7 @@ fn rows_table(
     };
     let cells = shown
         .into_iter()
-        .map(|row| cells(row, group_by, label, totals));
+        .map(|row| cells(row, group_by, label, has_device, totals));
     let mut cells: Vec<Vec<Cell>> = cells.collect();
     if has_device {
         // The columns that rows are sorted by come first: narrow windows show few.
@@ -138,8 +152,15 @@ fn rows_table(
     .without_empty_columns()
 }
 
-fn columns(group_by: GroupBy, label: Option<Label>) -> Vec<Column> {
+fn columns(group_by: GroupBy, label: Option<Label>, has_device: bool) -> Vec<Column> {
     let mut columns = vec![column("Name", Kind::Name, "")];
+    if has_device {
+        columns.push(column(
+            "Runs on",
+            Kind::Text,
+            "Kernels have rows of their own, beside those of the operators that launched them.",
+        ));
+    }
     if let Some(label) = label {
         columns.push(column(label_header(label), Kind::Text, ""));
     }
@@ -165,17 +186,18 @@ fn columns(group_by: GroupBy, label: Option<Label>) -> Vec<Column> {
         column(
             "Self device",
             Kind::Time,
-            "The time of the kernels that it launched itself.",
+            "The time of the kernels that it launched itself, or of a kernel.",
         ),
         column(
             "Self device %",
             Kind::Share,
-            "The part of the device time of all kernels.",
+            "The part of the device time of all kernels. The shares of operators sum to at most 100 %, \
+             and so do those of kernels.",
         ),
         column(
             "Device total",
             Kind::Time,
-            "The time of all kernels launched inside of it.",
+            "The time of all kernels launched inside of it, or the length of a range.",
         ),
         column("Calls", Kind::Count, ""),
         column("CPU mean", Kind::Time, "CPU total by calls."),
@@ -212,6 +234,7 @@ fn cells(
     row: &Row<'_>,
     group_by: GroupBy,
     label: Option<Label>,
+    has_device: bool,
     (cpu, device): (f64, f64),
 ) -> Vec<Cell> {
     let time = |metric: Metric| Cell::time(nanoseconds(row.float(metric)));
@@ -228,6 +251,15 @@ fn cells(
         "operator"
     };
     let mut cells = vec![Cell::detail(kind, &row.name)];
+    if has_device {
+        cells.push(Cell::text(if row.is_device_range {
+            DEVICE_RANGE
+        } else if row.is_device_work {
+            "device"
+        } else {
+            "CPU"
+        }));
+    }
     if label.is_some() {
         cells.push(Cell::text(
             row.stack.first().map_or("", |frame| frame.as_ref()),
@@ -243,7 +275,12 @@ fn cells(
         time(Metric::SelfCpuTimeTotal),
         share(row.float(Metric::SelfCpuTimeTotal), cpu),
         time(Metric::CpuTimeTotal),
-        time(Metric::SelfDeviceTimeTotal),
+        // A range spans work, and the gaps between.
+        if row.is_device_range {
+            Cell::Empty
+        } else {
+            time(Metric::SelfDeviceTimeTotal)
+        },
         if is_counted && !row.is_device_range {
             share(row.float(Metric::SelfDeviceTimeTotal), device)
         } else {

@@ -3,24 +3,22 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{Bound, Explanation, first_findings, worth_mending};
+use mindprof_answers::{Bound, Explanation, Finding, first_findings, worth_mending};
 use mindprof_model::Nanos;
 
 use super::code::{OWN_AND_TOTAL, functions_table};
 use super::contents::Contents;
-use super::findings::finding_cards;
+use super::findings::{BAD_CAPTURE, finding_cards};
 use super::markup::{escaped, with_units};
+use super::report::events_text;
 use super::steps::steps_chart;
 use super::table::{Table, counted, share_text};
 use crate::advice::{evidence_text, nothing_found, overhead_text};
 use crate::headline::{finding_text, headline_text};
-use crate::number::memory_text;
+use crate::memory::amount_text;
 use crate::sentence::sentence;
 use crate::steps::{percent, short_time, split_text};
 use crate::verdict::incomplete_text;
-
-/// The rule that judges the recording, rather than the program.
-const BAD_CAPTURE: &str = "bad-capture";
 
 /// The number of functions that the overview lists.
 const FUNCTIONS: usize = 8;
@@ -56,15 +54,26 @@ pub(super) fn overview(contents: &Contents<'_>) -> String {
 
 /// Returns a warning if the recording is not good enough for what the page concludes from it.
 fn warning(contents: &Contents<'_>) -> String {
-    let findings = contents.explanation.advice.findings.iter();
-    let mut findings = findings.filter(|finding| finding.rule.id == BAD_CAPTURE);
-    findings.next().map_or_else(String::new, |finding| {
+    bad_capture(contents).map_or_else(String::new, |(number, finding)| {
+        // Gaps are told with their numbers.
+        let missing = incomplete_text(&contents.explanation.advice.incomplete);
+        let flaw = missing.as_deref().map_or_else(
+            || evidence_text(finding),
+            |missing| missing.trim_start_matches("Incomplete: ").into(),
+        );
         format!(
-            "<p class=\"bad\">Take the conclusions below with care: {}. To be sure, {}.</p>\n",
-            escaped(&evidence_text(finding)),
+            "<p class=\"bad\">Take the conclusions below with care: <a data-href=\"#detail?kind=finding&amp;name={number}\">{}</a>. \
+             To be sure, {}.</p>\n",
+            escaped(&flaw),
             escaped(finding.remedy)
         )
     })
+}
+
+/// Returns the finding that the recording is not good enough, with its number.
+fn bad_capture<'a>(contents: &'a Contents<'_>) -> Option<(usize, &'a Finding)> {
+    let mut findings = contents.explanation.advice.findings.iter().enumerate();
+    findings.find(|(_, finding)| finding.rule.id == BAD_CAPTURE)
 }
 
 /// Returns the table of the functions that cost most.
@@ -129,12 +138,19 @@ fn summary(contents: &Contents<'_>) -> String {
         let overhead = overhead_text(&explanation.advice);
         let _ = write!(text, "{overhead}. ");
     }
-    if let Some(incomplete) = incomplete_text(&explanation.advice.incomplete) {
+    let incomplete = incomplete_text(&explanation.advice.incomplete);
+    // The warning at the top says it already.
+    if let Some(incomplete) = incomplete.filter(|_| bad_capture(contents).is_none()) {
         let _ = write!(text, "{incomplete}. ");
     }
     if !explanation.steps.steps.is_empty() {
         let split = split_text(&explanation.steps.split, explanation.steps.has_python);
-        let _ = write!(text, "The time of a step is {split}. ");
+        let of = if contents.device_median().is_some() {
+            "The time of a step on the CPU"
+        } else {
+            "The time of a step"
+        };
+        let _ = write!(text, "{of} is {split}. ");
     }
     if contents.path.steps > 0 {
         let _ = write!(text, "{}.", sentence(bound(contents)));
@@ -157,7 +173,17 @@ fn tiles(contents: &Contents<'_>) -> String {
             short_time(steps.p90),
             short_time(steps.max)
         );
-        push(short_time(steps.p50), "median step, as recorded", about);
+        match contents.device_median() {
+            None => push(short_time(steps.p50), "median step, as recorded", about),
+            Some(device) => {
+                push(
+                    short_time(device),
+                    "median step on the device",
+                    String::new(),
+                );
+                push(short_time(steps.p50), "median step on the CPU", about);
+            }
+        }
     }
     if contents.path.steps > 0 {
         let path = &contents.path;
@@ -185,7 +211,7 @@ fn tiles(contents: &Contents<'_>) -> String {
         if let Some(&place) = timeline.places_by_peak(analysis).first() {
             let peak = timeline.peak(analysis, place);
             let name = mindprof_formats::memory_place_name(analysis, place);
-            push(memory_text(peak.total()), "peak memory", name);
+            push(amount_text(&peak, peak.total()), "peak memory", name);
         }
     }
     let overhead = explanation.advice.overhead.share();
@@ -212,10 +238,16 @@ fn tiles(contents: &Contents<'_>) -> String {
 /// Returns how complete the recording is.
 fn completeness(contents: &Contents<'_>) -> String {
     let explanation = &contents.explanation;
-    let mut facts = vec![match explanation.lost {
-        0 => "No event was lost".into(),
-        lost => format!("{} lost: numbers may be too small", counted(lost, "event")),
-    }];
+    let mut facts: Vec<String> = Vec::new();
+    match explanation.lost {
+        // The page begins with the other gaps of the recording.
+        0 if !explanation.advice.incomplete.is_empty() => {}
+        0 => facts.push("No event was lost".into()),
+        lost => facts.push(format!(
+            "{} lost: numbers may be too small",
+            counted(lost, "event")
+        )),
+    }
     if let Some((kept, of)) = explanation.cut {
         facts.push(format!(
             "This is a part of a recording: {kept} of {of} events"
@@ -240,16 +272,19 @@ fn completeness(contents: &Contents<'_>) -> String {
         .collect();
     missing.sort_unstable();
     missing.dedup();
-    let class = if explanation.lost == 0 { "good" } else { "bad" };
+    let is_complete = explanation.lost == 0 && explanation.advice.incomplete.is_empty();
+    let class = if is_complete { "good" } else { "bad" };
     let mut html = format!("<h2>What this rests on</h2>\n<ul class=\"facts {class}\">\n");
     for fact in facts {
         let _ = writeln!(html, "<li>{}.</li>", escaped(&fact));
     }
     let _ = writeln!(
         html,
-        "<li>{} in {}.</li>",
-        escaped(&counted(explanation.events as u64, "event")),
-        escaped(&short_time(explanation.span))
+        "<li>{}.</li>",
+        escaped(&sentence(&events_text(
+            explanation.events as u64,
+            explanation.span
+        )))
     );
     html.push_str("</ul>\n");
     if !missing.is_empty() {

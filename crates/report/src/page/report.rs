@@ -10,7 +10,7 @@ use mindprof_model::Nanos;
 use mindprof_trace::write_file;
 use serde_json::Value;
 
-use super::about::{about, about_tables};
+use super::about::{about, about_tables, help};
 use super::code::{OWN_AND_TOTAL, code_tables};
 use super::columns::LARGEST;
 use super::compare::Comparison;
@@ -19,9 +19,10 @@ use super::critical::path_tables;
 use super::data::{Rest, data_block};
 use super::engine::{Page, Pane};
 use super::events::DrawnEvents;
-use super::kernels::{device_facts, kernel_tables};
+use super::findings::memory_findings;
+use super::kernels::{COUNTED, device_facts, kernel_tables};
 use super::modules::REPORT;
-use super::operators::operator_tables;
+use super::operators::{kernels_apart, operator_tables};
 use super::overview::{overview, top_functions};
 use super::steps::{step_pane, steps_table};
 use super::table::{Table, counted};
@@ -110,7 +111,11 @@ impl Parts {
         let compare = options.compare;
         let comparison =
             compare.map(|other| Comparison::build(other.analysis, other.name, contents));
-        let (memory, memory_data) = memory_pane(contents.analysis, contents.growth.as_ref());
+        let (memory, memory_data) = memory_pane(
+            contents.analysis,
+            contents.growth.as_ref(),
+            &memory_findings(contents),
+        );
         Self {
             comparison,
             operators: operator_tables(contents),
@@ -133,7 +138,7 @@ impl Parts {
             tables_html(&self.code)
         );
         let devices = format!(
-            "<h1>Devices</h1>\n{}{}",
+            "<h1>Devices</h1>\n{}{COUNTED}{}",
             device_facts(contents),
             tables_html(&self.kernels)
         );
@@ -142,7 +147,11 @@ impl Parts {
         let panes = [
             ("overview", "Overview", Some(overview(contents))),
             ("step", "Timeline", Some(step_pane(contents))),
-            ("operators", "Operators", Some(grouped(&self.operators))),
+            (
+                "operators",
+                "Operators",
+                Some(grouped(contents, &self.operators)),
+            ),
             ("flames", "Flame graph", Some(FLAMES.into())),
             ("code", "Code", (!self.code.is_empty()).then_some(code)),
             (
@@ -168,7 +177,12 @@ impl Parts {
                 is_listed: id != "detail",
             })
         });
-        panes.collect()
+        let mut panes: Vec<Pane> = panes.collect();
+        let listed = panes.iter().filter(|pane| pane.is_listed).count();
+        for pane in panes.iter_mut().filter(|pane| pane.id == "about") {
+            pane.html.push_str(&help(listed));
+        }
+        panes
     }
 
     /// Returns all tables of the page, for the scripts.
@@ -218,8 +232,15 @@ pub fn overview_frame(analysis: &Analysis) -> String {
 
 fn subtitle(contents: &Contents<'_>) -> String {
     let explanation = &contents.explanation;
-    let events = counted(explanation.events as u64, "event");
-    format!("{events} in {}", short_time(explanation.span))
+    events_text(explanation.events as u64, explanation.span)
+}
+
+/// Returns a number of events and their time.
+pub(super) fn events_text(events: u64, span: Nanos) -> String {
+    match events {
+        0 => "no events".into(),
+        events => format!("{} in {}", counted(events, "event"), short_time(span)),
+    }
 }
 
 fn tables_html(tables: &[Table]) -> String {
@@ -236,7 +257,7 @@ const GROUPS: [(&str, &str); 5] = [
 ];
 
 /// Returns the tables of operators, of which scripts show one at a time, with a choice above them.
-fn grouped(tables: &[Table]) -> String {
+fn grouped(contents: &Contents<'_>, tables: &[Table]) -> String {
     let mut html = String::from(
         "<h1>Operators</h1>\n<div class=\"tools scripted\" role=\"group\" aria-label=\"Group by\" hidden>\n\
          <span>Group by</span>\n",
@@ -252,6 +273,7 @@ fn grouped(tables: &[Table]) -> String {
     html.push_str(
         "<span class=\"gap\"></span><span id=\"operators-range\" class=\"quiet\"></span>\n</div>\n",
     );
+    html.push_str(kernels_apart(contents.analysis.accelerator().is_some()));
     for table in tables {
         let _ = writeln!(
             html,
@@ -283,5 +305,4 @@ const FLAMES: &str = "\
 ";
 
 /// The detail of one thing, which scripts fill in.
-const DETAIL: &str =
-    "<div id=\"detail-body\"></div>\n<p class=\"scriptless\">Details need scripts.</p>\n";
+const DETAIL: &str = "<p id=\"detail-origin\" class=\"scripted\" hidden></p>\n<div id=\"detail-body\"></div>\n<p class=\"scriptless\">Details need scripts.</p>\n";

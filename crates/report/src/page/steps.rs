@@ -35,9 +35,14 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
     let longest = longest.unwrap_or(1).max(1);
     let width = shown.len().max(LEAST_BARS) as f64 * (BAR + GAP);
     let mut html = format!(
-        "<h2>Steps</h2>\n<figure class=\"steps\">\n<div class=\"axis\"><span>{}</span><span>0</span></div>\n\
+        "<h2>{}</h2>\n<figure class=\"steps\">\n<div class=\"axis\"><span>{}</span><span>0</span></div>\n\
          <svg viewBox=\"0 0 {width} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"group\" class=\"{}\" \
          aria-label=\"The time of each step by what it was spent on. The table of steps has the numbers.\">\n",
+        if contents.device_median().is_some() {
+            "Steps on the CPU"
+        } else {
+            "Steps"
+        },
         escaped(&short_time(Nanos(longest))),
         bars_class(shown.len())
     );
@@ -67,6 +72,15 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
             steps.len()
         );
     }
+    if let Some(median) = contents.device_median() {
+        let _ = writeln!(
+            html,
+            "<p>The bars are the times in which the CPU makes a step, {} in the median. The device runs behind: \
+             the work of a step takes it {}, and in a long run a step takes as long.</p>",
+            escaped(&short_time(times.p50)),
+            escaped(&short_time(median)),
+        );
+    }
     html + &slow_list(contents)
 }
 
@@ -83,7 +97,7 @@ fn push_bar(html: &mut String, time: &StepTime, x: f64, longest: u64) {
     let slow = if time.is_slow { ", slow" } else { "" };
     let _ = write!(
         html,
-        "<a href=\"#step?step={number}\" aria-label=\"Step {number}: {0}{slow}\"><title>Step {number}: {0}{slow}</title>\
+        "<a data-href=\"#step?step={number}\" aria-label=\"Step {number}: {0}{slow}\"><title>Step {number}: {0}{slow}</title>\
          <rect class=\"bar\" x=\"{x}\" y=\"0\" width=\"{BAR}\" height=\"{HEIGHT}\"/>",
         short_time(time.step.duration)
     );
@@ -157,7 +171,7 @@ fn slow_list(contents: &Contents<'_>) -> String {
         let what = slow_text(slow, times.has_python);
         let _ = writeln!(
             html,
-            "<li><a href=\"#step?step={number}\">Step {number}</a> took {}, {} longer than the median: {}.</li>",
+            "<li><a data-href=\"#step?step={number}\">Step {number}</a> took {}, {} longer than the median: {}.</li>",
             escaped(&short_time(slow.step.duration)),
             escaped(&short_time(slow.excess)),
             escaped(&what)

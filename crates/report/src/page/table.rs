@@ -7,16 +7,21 @@ use mindprof_model::Nanos;
 use serde_json::{Value, json};
 
 use super::findings::NOT_PRICED;
-use super::kernel_names::short_name;
 use super::markup::{encoded, escaped, shown};
+use super::names::{NAMELESS, short_name, shown_name};
 use crate::number::memory_text;
 use crate::steps::short_time;
 
 /// The largest number of rows that are written as HTML. The scripts show the others too.
 const WRITTEN_ROWS: usize = 50;
 
-/// The text that leads to the detail of an event without a name.
-const NAMELESS: &str = "(no name)";
+/// The number of letters of the longest text up to which a column of texts is as narrow as its texts.
+/// `tables.js` has the same.
+const WORD: usize = 20;
+
+/// The number of letters from which on a name may be cut to the width of its column. `tables.js` has
+/// the same.
+const LONG_NAME: usize = 24;
 
 /// The meaning of a column, which decides its alignment and how numbers are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,6 +147,7 @@ impl Cell {
     fn html(&self, kind: Kind) -> String {
         match self {
             Self::Empty => String::new(),
+            Self::Text(text) if text.is_empty() && kind == Kind::Name => NAMELESS.into(),
             Self::Text(text) => escaped(text),
             Self::Link(text, view) => link_html(text, view),
             Self::Number(number) => number_text(*number, kind),
@@ -149,16 +155,17 @@ impl Cell {
     }
 }
 
-/// Returns a link whose text is short, and whose tip is the whole text if that is longer.
+/// Returns a link whose text is short, and whose tip is the whole text if less of it may be seen. It
+/// leads somewhere as soon as scripts run, which draw the view.
 fn link_html(text: &str, view: &str) -> String {
     let short = short_name(text);
-    let tip = if short == text {
+    let tip = if short == text && text.len() <= LONG_NAME {
         String::new()
     } else {
-        format!(" title=\"{}\"", escaped(text))
+        format!(" title=\"{}\"", escaped(&shown_name(text)))
     };
     format!(
-        "<a href=\"#{}\"{tip}>{}</a>",
+        "<a data-href=\"#{}\"{tip}>{}</a>",
         escaped(view),
         escaped(&short)
     )
@@ -203,6 +210,14 @@ impl Table {
         self
     }
 
+    /// Returns whether a column has short texts only, which need no room to wrap.
+    fn is_of_words(&self, index: usize) -> bool {
+        self.rows.iter().all(|row| match &row[index] {
+            Cell::Text(text) | Cell::Link(text, _) => text.chars().count() <= WORD,
+            Cell::Empty | Cell::Number(_) => true,
+        })
+    }
+
     /// Returns the table as HTML.
     pub(super) fn html(&self) -> String {
         let Self { id, caption, .. } = self;
@@ -233,11 +248,15 @@ impl Table {
             );
         }
         html.push_str("</tr></thead>\n<tbody>\n");
+        let words: Vec<bool> = (0..self.columns.len())
+            .map(|index| self.is_of_words(index))
+            .collect();
         for row in self.rows.iter().take(WRITTEN_ROWS) {
             html.push_str("<tr>");
-            for (cell, column) in row.iter().zip(&self.columns) {
+            for ((cell, column), is_word) in row.iter().zip(&self.columns).zip(&words) {
                 let text = cell.html(column.kind);
                 let _ = match column.kind {
+                    Kind::Text if *is_word => write!(html, "<td class=\"text word\">{text}</td>"),
                     Kind::Name => write!(html, "<th scope=\"row\" class=\"text\">{text}</th>"),
                     Kind::Text => write!(html, "<td class=\"text\">{text}</td>"),
                     Kind::Time | Kind::Bytes | Kind::Count | Kind::Share | Kind::Amount => {
@@ -377,11 +396,9 @@ mod tests {
         let table = table.without_empty_columns();
         assert_eq!(table.columns.len(), 2);
         let html = table.html();
-        assert!(
-            html.contains(
-                "<a href=\"#detail?kind=operator&amp;name=%3Cb%3E%26\">&lt;b&gt;&amp;</a>"
-            )
-        );
+        assert!(html.contains(
+            "<a data-href=\"#detail?kind=operator&amp;name=%3Cb%3E%26\">&lt;b&gt;&amp;</a>"
+        ));
         assert!(html.contains("<td>1.50 us</td>"), "{html}");
         assert!(html.contains("title=\"without &lt;children&gt;\""));
         assert_eq!(table.json()["rows"][0][1], 1500.0);

@@ -5,7 +5,8 @@ use std::io::Read as _;
 use mindprof_analyze::{Analysis, Metric};
 use mindprof_answers::{SourceFile, Work};
 use mindprof_model::{
-    Category, DeviceKind, Event, MemoryRecord, Nanos, Part, StackId, StringTable, Thread, Timeline,
+    Category, DeviceKind, Event, Links, MemoryRecord, Nanos, Part, StackId, StringTable, Thread,
+    Timeline,
 };
 
 use super::*;
@@ -52,6 +53,12 @@ fn called_from(frame: &str) -> Analysis {
     event.stack = part.stacks.push(StackId::NONE, frame);
     part.add_event(event);
     Analysis::build(part.into_profile().unwrap())
+}
+
+/// Returns the HTML of a pane.
+fn pane<'a>(page: &'a str, id: &str) -> &'a str {
+    let (_, rest) = page.split_once(&format!("<section id=\"{id}\"")).unwrap();
+    rest.split_once("</section>").unwrap().0
 }
 
 /// Returns a table of the document.
@@ -240,7 +247,9 @@ fn hostile_names_are_text_everywhere() {
 #[test]
 fn profiles_with_next_to_nothing_have_a_report() {
     let empty = Analysis::build(Timeline::draw(|_| {}));
-    assert!(report(&empty).contains("Nothing was recorded"));
+    let page = report(&empty);
+    assert!(page.contains("Nothing was recorded") && page.contains(">no events</span>"));
+    assert!(!page.contains("0 events"));
     let one = Analysis::build(Timeline::draw(|time| time.op("aten::mm", 1)));
     assert_eq!(column(&report(&one), "duration"), [1]);
 }
@@ -296,6 +305,14 @@ fn a_finding_without_a_price_is_the_verdict_too() {
     let page = report(&Analysis::build(part.into_profile().unwrap()));
     let (_, verdict) = page.split_once("<h1 class=\"verdict\">").unwrap();
     assert!(verdict.starts_with("Memory grows with every step: 1.00 MB a step</h1>"));
+    let memory = pane(&page, "memory");
+    let finding =
+        "<li><a data-href=\"#detail?kind=finding&amp;name=0\">Memory grows with every step</a>: ";
+    assert!(memory.contains(finding), "the pane names the finding");
+    // The amount is not exact, which the overview says as the pane does.
+    let peak = "at least 10.00 MB";
+    assert!(memory.contains(&format!("Peak <strong>{peak}</strong>")));
+    assert!(page.contains(&format!("<b>{peak}</b><span>peak memory</span>")));
 }
 
 #[test]
@@ -312,6 +329,140 @@ fn a_repeated_number_of_a_step_is_told() {
     let told = "1 range with the number of an earlier step";
     assert!(report(&draw([3, 4, 3])).contains(told));
     assert!(!report(&draw([3, 4, 5])).contains("number of an earlier step"));
+}
+
+/// A recording of a single step is too short for conclusions, which one sentence says.
+#[test]
+fn a_bad_capture_is_told_once() {
+    let page = report(&Analysis::build(Timeline::draw(|time| {
+        time.annotation("ProfilerStep#0", |time| {
+            time.op("aten::linear", 300_000);
+        });
+    })));
+    let overview = pane(&page, "overview");
+    assert_eq!(overview.matches("fewer than two steps").count(), 1);
+    assert!(overview.contains("<a data-href=\"#detail?kind=finding&amp;name=0\">fewer than two"));
+}
+
+/// Launches without their kernels are a gap, which no sentence denies.
+#[test]
+fn a_recording_with_gaps_is_not_called_complete() {
+    let page = report(&Analysis::build(Timeline::draw(|time| {
+        for number in 0..4 {
+            time.annotation(&format!("ProfilerStep#{number}"), |time| {
+                for _ in 0..10 {
+                    time.scope("aten::mm", |time| {
+                        time.event(Category::Runtime, "cudaLaunchKernel", |time| {
+                            time.idle(10_000);
+                        });
+                    });
+                }
+            });
+        }
+    })));
+    let gap = "lacks the device work of 40 of 40 kernel launches";
+    assert!(!page.contains("No event was lost"));
+    assert_eq!(pane(&page, "overview").matches(gap).count(), 1);
+    assert_eq!(pane(&page, "about").matches(gap).count(), 1);
+}
+
+/// ```text
+/// CPU     |-0-|-1-|-2-|
+/// device      |----0----|----1----|----2----|
+/// ```
+#[test]
+fn a_device_that_runs_behind_has_steps_of_its_own() {
+    let mut part = Part::new();
+    let thread = |native, device| Thread {
+        process: u64::from(device == DeviceKind::Cpu),
+        native,
+        name: StringTable::EMPTY,
+        device,
+    };
+    let cpu = part.add_thread(thread(1, DeviceKind::Cpu));
+    let stream = part.add_thread(thread(7, DeviceKind::Cuda));
+    for step in 0..4_u64 {
+        let start = Nanos(step * 1_000_000);
+        let name = part.strings.intern(&format!("ProfilerStep#{step}"));
+        part.add_event(Event::new(
+            Category::Annotation,
+            name,
+            cpu,
+            start,
+            Nanos(900_000),
+        ));
+        let name = part.strings.intern("cudaLaunchKernel");
+        let launch = Event::new(Category::Runtime, name, cpu, start + Nanos(500), Nanos(900));
+        let name = part.strings.intern("gemm");
+        let begin = Nanos(2_000_000 + step * 5_000_000);
+        let kernel = Event::new(Category::Kernel, name, stream, begin, Nanos(5_000_000));
+        for event in [launch, kernel] {
+            part.add_linked_event(event, Links::new(0, step as u32 + 1));
+        }
+    }
+    let name = part.strings.intern("outside");
+    let (begin, long) = (Nanos(30_000_000), Nanos(1_000_000));
+    part.add_event(Event::new(Category::Kernel, name, stream, begin, long));
+    let page = report(&Analysis::build(part.into_profile().unwrap()));
+    let overview = pane(&page, "overview");
+    assert!(overview.contains("<b>5.00 ms</b><span>median step on the device</span>"));
+    assert!(overview.contains("<b>900 us</b><span>median step on the CPU</span>"));
+    assert!(overview.contains("<h2>Steps on the CPU</h2>"));
+    let (document, _) = unpacked(&page);
+    assert_eq!(
+        document["steps"][2]["device"],
+        serde_json::json!([12_000_000, 5_000_000])
+    );
+    let devices = pane(&page, "kernels");
+    assert!(devices.contains("<li>Busy 91 % of the steps: 20.0 ms of 22.0 ms.</li>"));
+    assert!(devices.contains("of the recording, which has work outside of the steps: 21.0 ms of "));
+}
+
+#[test]
+fn a_range_on_a_device_is_no_device_work() {
+    let mut part = Part::new();
+    let cuda = part.add_thread(Thread {
+        process: 0,
+        native: 7,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cuda,
+    });
+    for (category, name, long) in [
+        (Category::DeviceAnnotation, "forward", 900),
+        (Category::Kernel, "gemm", 500),
+    ] {
+        let name = part.strings.intern(name);
+        part.add_event(Event::new(category, name, cuda, Nanos(0), Nanos(long)));
+    }
+    let page = report(&Analysis::build(part.into_profile().unwrap()));
+    let (document, _) = unpacked(&page);
+    let table = table_of(&document, "operators");
+    let titles: Vec<&str> = (table["columns"].as_array().unwrap().iter())
+        .map(|column| column["title"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        titles[..5],
+        [
+            "Name",
+            "Runs on",
+            "Self device",
+            "Self device %",
+            "Device total"
+        ]
+    );
+    let rows = table["rows"].as_array().unwrap();
+    assert_eq!(
+        rows[0].as_array().unwrap()[1..5],
+        serde_json::json!(["device", 500.0, 1.0, 500.0])
+            .as_array()
+            .unwrap()[..]
+    );
+    assert_eq!(
+        rows[1].as_array().unwrap()[1..5],
+        serde_json::json!(["device, range", null, null, 900.0])
+            .as_array()
+            .unwrap()[..]
+    );
 }
 
 #[test]

@@ -293,12 +293,12 @@ impl Assembly {
 
 /// Returns the middle one of some sorted times, among those that are dates if any is.
 pub(super) fn usual_time<T>(sorted: &[T], time: impl Fn(&T) -> Nanos) -> Option<Nanos> {
-    let dated = sorted.partition_point(|one| time(one) < YEAR_2000);
-    let dates = match &sorted[dated..] {
+    let first_date = sorted.partition_point(|one| time(one) < YEAR_2000);
+    let chosen = match &sorted[first_date..] {
         [] => sorted,
         dates => dates,
     };
-    dates.get(dates.len() / 2).map(time)
+    chosen.get(chosen.len() / 2).map(time)
 }
 
 /// Returns whether a time is farther away from the usual one than a recording is long.

@@ -101,7 +101,8 @@ fn the_stated_totals_are_the_timeline() {
     let mut text = MEMORY_HEAD.to_owned();
     let totals = [100.0, 60.0, 90.0, 0.0, 30.5];
     for (index, total) in totals.iter().enumerate() {
-        text += &format!("PTA,170416151142030{index}.491\t,{total},120.0,1.0,0,NPU:0\n");
+        let row = format!("PTA,170416151142030{index}.491\t,{total},120.0,1.0,0,NPU:0\n");
+        text.push_str(&row);
     }
     let analysis = Analysis::build(read_trace(text.as_bytes()).unwrap());
     let timeline = analysis.memory_timeline();

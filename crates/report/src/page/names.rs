@@ -1,16 +1,36 @@
-//! Names of kernels without what most of them have in common, so that tables show what tells them
-//! apart. `names.js` has the same rule.
+//! Names as pages show them: functions by name and place, and kernels without what most of them have
+//! in common, so that tables show what tells them apart. `names.js` has the same rules.
 
 use std::borrow::Cow;
+
+use mindprof_model::Place;
+
+/// The text that stands for an empty name.
+pub(super) const NAMELESS: &str = "(no name)";
 
 /// Namespaces that say nothing about a kernel. The longer ones come first.
 const NAMESPACES: [&str; 3] = ["at::native::", "at::cuda::", "at::"];
 
-/// Returns the name of a kernel without its result, its parameters and the namespaces of `PyTorch`.
-/// Other names stay as they are.
+/// Returns a whole name as a page shows it: `forward (train.py:29)` for a Python call.
+pub(super) fn shown_name(name: &str) -> Cow<'_, str> {
+    if name.is_empty() {
+        return Cow::Borrowed(NAMELESS);
+    }
+    Place::parse(name).map_or(Cow::Borrowed(name), |place| {
+        Cow::Owned(place_text(place.function, place.file, place.line))
+    })
+}
+
+/// Returns a function with the place of a line of it.
+pub(super) fn place_text(function: &str, file: &str, line: u32) -> String {
+    format!("{function} ({file}:{line})")
+}
+
+/// Returns a name as tables show it: that of a kernel is without its result, its parameters and the
+/// namespaces of `PyTorch`.
 pub(super) fn short_name(name: &str) -> Cow<'_, str> {
     let Some(function) = name.strip_prefix("void ") else {
-        return Cow::Borrowed(name);
+        return shown_name(name);
     };
     let function = without_parameters(function).replace("(anonymous namespace)::", "");
     Cow::Owned(without_namespaces(&function))
@@ -63,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kernels_lose_what_they_have_in_common() {
+    fn kernels_lose_what_they_have_in_common_and_calls_are_named_by_function() {
         // tests/page/texts.test.js has the same names.
         for (name, short) in [
             (
@@ -89,6 +109,11 @@ mod tests {
                 "Memcpy HtoD (Pageable -> Device)",
             ),
             ("at::native::add", "at::native::add"),
+            (
+                "a (old)/train.py(29): forward",
+                "forward (a (old)/train.py:29)",
+            ),
+            ("", "(no name)"),
         ] {
             assert_eq!(short_name(name), short);
         }
