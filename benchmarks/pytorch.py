@@ -137,8 +137,8 @@ def compare_recording(title: str, work: Callable[[], None], count: int) -> None:
         line = (
             f"{title:12} {name:15} mindprof +{taken['mindprof'] / count:9.0f} ns   "
             f"torch.profiler +{theirs / count:9.0f} ns   ratio {taken['mindprof'] / theirs:.2f}   "
-            f"{taken['none'] / count / 1e3:.0f} us grow by {taken['mindprof'] / taken['none']:.1%}, "
-            f"{theirs / taken['none']:.1%}"
+            f"{taken['none'] / count / 1e3:.0f} us grow by "
+            f"{taken['mindprof'] / taken['none']:.1%}, {theirs / taken['none']:.1%}"
         )
         if "paused" in taken:
             line += f"   any observer {taken['paused'] / theirs:.2f}"

@@ -41,12 +41,12 @@ def of_mindprof(trace: Path, program: Path) -> Counter[str]:
     command = [sys.executable, "-m", "mindprof", "functions", str(trace), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found: Counter[str] = Counter()
-    backward = 0.0
+    backward = 0
     for row in json.loads(done.stdout)["functions"]:
         if Path(row["file"]).name == program.name:
             own = row["own"]
-            found[row["function"]] += own["cpu_us"] - own["backward_us"]
-            backward += own["backward_us"]
+            found[row["function"]] += round(own["cpu_us"] - own["backward_us"])
+            backward += round(own["backward_us"])
     if backward:
         found[_caller_of_backward(program)] += backward
     return found

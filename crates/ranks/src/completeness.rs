@@ -1,4 +1,4 @@
-//! What keeps a job from being compared as a whole, and why that leaves answers open.
+//! The gaps that keep a job from being compared as a whole, and why that leaves answers open.
 //!
 //! A rank that is not there looks like a transfer to the ranks that wait for it, and like a slow rank
 //! to those that wait for one which waits itself.

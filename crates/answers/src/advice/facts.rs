@@ -301,8 +301,8 @@ impl<'a> Facts<'a> {
         !events.is_empty() && self.steps_with(events) * 2 >= self.replay.steps().len()
     }
 
-    /// Returns whether nearly all time of these events is in one of several steps. What happens once,
-    /// such as an operator that another program interrupts, is no cause that every step has.
+    /// Returns whether nearly all time of these events is in one of several steps. An operator that
+    /// another program interrupts once is no cause that every step has.
     pub(crate) fn is_in_one_step(&self, events: &[EventId]) -> bool {
         let mut by_step: FxHashMap<u32, u64> = FxHashMap::default();
         for &id in events {

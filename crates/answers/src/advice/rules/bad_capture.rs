@@ -66,7 +66,7 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
 }
 
 /// Returns whether most of the time of the steps is in no operator, no call of a device's runtime, no
-/// device work and no range that says what happens.
+/// device work and no range of a data loader or an optimizer.
 fn is_mostly_unknown(facts: &Facts<'_>) -> bool {
     let mut known = Nanos::ZERO;
     let mut end = Nanos::ZERO;
