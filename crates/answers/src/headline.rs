@@ -306,9 +306,9 @@ fn waits_for_data(paths: &CodePaths) -> bool {
     let Some(culprit) = paths.culprit() else {
         return false;
     };
-    let mostly = paths.paths[culprit.path].mostly.as_ref();
-    mostly.is_some_and(|called| {
-        called.name.starts_with("DataLoader.") && is_much(called.time, paths.total)
+    let path = &paths.paths[culprit.path];
+    path.mostly.as_ref().is_some_and(|called| {
+        called.name.starts_with("DataLoader.") && called.time.0 * 2 >= path.own.0
     })
 }
 
@@ -513,9 +513,9 @@ mod tests {
             });
             waits_for_data(&headline(vec![path]).paths)
         };
-        assert!(waiting("DataLoader.__next__", 4));
-        assert!(!waiting("DataLoader.__next__", 2));
-        assert!(!waiting("aten::mm", 4));
+        assert!(waiting("DataLoader.__next__", 5));
+        assert!(!waiting("DataLoader.__next__", 4));
+        assert!(!waiting("aten::mm", 5));
     }
 
     #[test]
