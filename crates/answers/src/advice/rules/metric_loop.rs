@@ -12,7 +12,7 @@ pub(super) const RULE: Rule = Rule {
     id: "metric-loop",
     cause: "a loop reads numbers out of tensors one by one",
     remedy: "compute with whole tensors, and read them once: (predicted == labels).sum().item(), or .tolist()",
-    price: Price::replay(0.03, (0.5, 1.2)),
+    price: Price::replay(0.03, (0.5, 2.0)),
     needs: &[EventKind::Cpu],
     check,
 };
