@@ -12,7 +12,7 @@ use mindprof_model::{
 use rustc_hash::FxHashMap;
 
 use super::rule::{Evidence, Mending};
-use super::rules::Pass;
+use super::rules::{Loop, Pass};
 use crate::beside::beside;
 use crate::completeness::Completeness;
 use crate::device::{is_in_number, value_of};
@@ -80,6 +80,8 @@ pub(crate) struct Facts<'a> {
     functions: Vec<Option<StringId>>,
     /// The calls of models, which several rules ask for.
     pub(super) passes: OnceLock<Vec<(EventId, Pass)>>,
+    /// The loops of small operators, which several rules ask for.
+    pub(super) loops: OnceLock<Vec<Loop>>,
 }
 
 impl<'a> Facts<'a> {
@@ -115,6 +117,7 @@ impl<'a> Facts<'a> {
             by_name: ByName::default(),
             functions: functions(analysis, own),
             passes: OnceLock::new(),
+            loops: OnceLock::new(),
         };
         for (index, event) in profile.events().iter().enumerate() {
             if facts.around[index].step == 0 {

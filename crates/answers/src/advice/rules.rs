@@ -72,6 +72,7 @@ mod unstable_operator;
 mod worker_restarts;
 mod zeroed_gradients;
 
+pub(super) use loops::Loop;
 pub(super) use passes::Pass;
 
 use super::rule::Rule;

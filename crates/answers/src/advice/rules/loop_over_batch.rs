@@ -68,7 +68,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if !takes_samples(facts, function, calls, &is_inside) {
         return Outcome::Clean;
     }
-    let of_loop = found.events(facts);
+    let of_loop = found.events(facts, function);
     // The least time of the same calls is the time that nothing else disturbs.
     let key = |id: EventId| {
         let event = facts.profile.event(id);

@@ -7,7 +7,7 @@ use mindprof_model::{Category, EventId, Nanos, StackId, StringId, ThreadId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::advice::facts::{Facts, MODULE};
-use crate::advice::rule::Mending;
+use crate::advice::rule::{Blame, Evidence, Mending, Outcome};
 
 /// The least number of operators in a loop.
 const LEAST: usize = 32;
@@ -26,7 +26,8 @@ const GAP: Nanos = Nanos(20_000);
 const MODULES: &str = "torch/nn/modules/";
 
 /// A loop of small operators.
-pub(super) struct Loop {
+#[derive(Debug)]
+pub(in crate::advice) struct Loop {
     /// The function that the loop is in.
     pub(super) function: Option<StringId>,
     /// The operators outside of others, in time order.
@@ -36,19 +37,20 @@ pub(super) struct Loop {
 }
 
 impl Loop {
+    /// Returns how many of its operators read numbers out of tensors.
+    pub(super) fn reads(&self, facts: &Facts<'_>) -> usize {
+        let is_read = |id: &&EventId| is_read(facts.name(**id));
+        self.operators.iter().filter(is_read).count()
+    }
+
     /// Returns whether it reads numbers out of tensors, as part of most of its rounds.
-    pub(super) fn reads(&self, facts: &Facts<'_>) -> bool {
-        self.operators
-            .iter()
-            .filter(|&&id| is_read(facts.name(id)))
-            .count()
-            * 8
-            >= self.operators.len()
+    pub(super) fn is_reading(&self, facts: &Facts<'_>) -> bool {
+        self.reads(facts) * 8 >= self.operators.len()
     }
 }
 
 /// Returns whether an operator reads a number out of a tensor.
-pub(super) fn is_read(name: &str) -> bool {
+fn is_read(name: &str) -> bool {
     matches!(name, "aten::item" | "aten::_local_scalar_dense")
 }
 
@@ -57,8 +59,12 @@ fn is_taken_apart(name: &str) -> bool {
     matches!(name, "aten::select" | "aten::unbind")
 }
 
-/// Returns the loops in the steps.
-pub(super) fn loops(facts: &Facts<'_>) -> Vec<Loop> {
+/// Returns the loops in the steps. The first rule that asks finds them.
+pub(super) fn loops<'f>(facts: &'f Facts<'_>) -> &'f [Loop] {
+    facts.loops.get_or_init(|| find(facts))
+}
+
+fn find(facts: &Facts<'_>) -> Vec<Loop> {
     let direct = direct_functions(facts);
     let is_read = facts.names(is_read);
     let is_part = facts.names(is_taken_apart);
@@ -144,8 +150,38 @@ fn direct_functions(facts: &Facts<'_>) -> Vec<Option<StringId>> {
     functions
 }
 
+/// Returns the loops of one function: of that with most operators that count, if there are any.
+pub(super) fn of_one_function<'a>(
+    loops: impl Iterator<Item = &'a Loop>,
+    count: impl Fn(&Loop) -> usize,
+) -> Option<(usize, Vec<&'a Loop>)> {
+    let mut by_function: FxHashMap<_, Vec<&Loop>> = FxHashMap::default();
+    for found in loops {
+        by_function.entry(found.function).or_default().push(found);
+    }
+    let counted = by_function.into_iter().map(|(function, loops)| {
+        let all: usize = loops.iter().map(|found| count(found)).sum();
+        (all, function, loops)
+    });
+    let most = counted.max_by_key(|&(count, function, _)| (count, function));
+    most.map(|(count, _, loops)| (count, loops))
+}
+
+/// Returns the finding that some loops should be whole tensors.
+pub(super) fn found(facts: &Facts<'_>, loops: &[&Loop]) -> Outcome {
+    let operators = loops.iter().flat_map(|found| &found.operators);
+    let events: Vec<EventId> = operators.copied().collect();
+    let times = events.iter().map(|&id| (id, facts.duration(id)));
+    Outcome::Found(Evidence {
+        mending: whole(facts, loops),
+        blame: facts.blamed(times).map(Blame::Frame),
+        events,
+        ..Evidence::default()
+    })
+}
+
 /// Returns the effect of calling each different operator of some loops once, with whole tensors.
-pub(super) fn whole(facts: &Facts<'_>, loops: &[&Loop]) -> Mending {
+fn whole(facts: &Facts<'_>, loops: &[&Loop]) -> Mending {
     let mut mending = Mending::default();
     // By call around a loop, the time that its own code spends between the operators, and what is left
     // of it.

@@ -1,11 +1,8 @@
 //! A loop reads numbers out of tensors one by one.
 
-use mindprof_model::EventId;
-use rustc_hash::FxHashMap;
-
-use super::loops::{Loop, is_read, loops, whole};
+use super::loops::{found, loops, of_one_function};
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
@@ -25,38 +22,11 @@ fn check(facts: &Facts<'_>) -> Outcome {
     if facts.has_device {
         return Outcome::Clean;
     }
-    let all = loops(facts);
-    let mut by_function: FxHashMap<_, Vec<&Loop>> = FxHashMap::default();
-    for found in all.iter().filter(|found| found.reads(facts)) {
-        by_function.entry(found.function).or_default().push(found);
+    let reading = loops(facts).iter().filter(|found| found.is_reading(facts));
+    match of_one_function(reading, |found| found.reads(facts)) {
+        Some((reads, loops)) if facts.per_step(reads) >= MANY => found(facts, &loops),
+        _ => Outcome::Clean,
     }
-    let operators = |loops: &[&Loop]| -> Vec<EventId> {
-        let operators = loops.iter().flat_map(|found| &found.operators);
-        operators.copied().collect()
-    };
-    let reads = |loops: &[&Loop]| {
-        let operators = operators(loops);
-        operators
-            .iter()
-            .filter(|&&id| is_read(facts.name(id)))
-            .count()
-    };
-    let most = by_function
-        .into_iter()
-        .map(|(function, loops)| (reads(&loops), function, loops))
-        .filter(|&(reads, _, _)| facts.per_step(reads) >= MANY)
-        .max_by_key(|&(reads, function, _)| (reads, function));
-    let Some((_, _, loops)) = most else {
-        return Outcome::Clean;
-    };
-    let events = operators(&loops);
-    let times = events.iter().map(|&id| (id, facts.duration(id)));
-    Outcome::Found(Evidence {
-        mending: whole(facts, &loops),
-        blame: facts.blamed(times).map(Blame::Frame),
-        events,
-        ..Evidence::default()
-    })
 }
 
 #[cfg(test)]

@@ -39,10 +39,9 @@ impl ModuleLoop {
         Some(Self { frame, calls })
     }
 
-    /// Returns the events of the loop: the calls, all inside them, what else the function around the
-    /// loop calls, and the backward work of all that.
-    pub(super) fn events(&self, facts: &Facts<'_>) -> Vec<EventId> {
-        let function = facts.function_of(self.frame);
+    /// Returns the events of the loop: the calls, all inside them and their backward work; with a
+    /// function, what else it calls, too.
+    pub(super) fn events(&self, facts: &Facts<'_>, function: Option<StringId>) -> Vec<EventId> {
         let is_inside = facts.inside(&self.calls);
         // Backward work has the stack of its forward operator.
         let mut is_called = vec![false; facts.profile.stacks().len()];
@@ -51,7 +50,8 @@ impl ModuleLoop {
         }
         is_called[StackId::NONE.index()] = false;
         let belongs = |id: &EventId| {
-            let is_of_function = facts.function(*id) == function
+            let is_of_function = function.is_some()
+                && facts.function(*id) == function
                 && facts.profile.event(*id).category != Category::PythonFunction;
             let stack = facts.analysis.charged_stack(*id).index();
             is_inside[id.index()] || is_of_function || is_called[stack]

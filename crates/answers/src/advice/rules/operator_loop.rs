@@ -1,11 +1,8 @@
 //! A loop runs small operators one by one.
 
-use mindprof_model::EventId;
-use rustc_hash::FxHashMap;
-
-use super::loops::{Loop, loops, whole};
+use super::loops::{Loop, found, loops, of_one_function};
 use crate::advice::facts::Facts;
-use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
+use crate::advice::rule::{Outcome, Price, Rule};
 use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
@@ -34,38 +31,13 @@ fn check(facts: &Facts<'_>) -> Outcome {
             .map(|&id| facts.profile.event(id).name);
         names.any(|name| is_product[name.index()])
     };
-    let all = loops(facts);
-    let mut by_function: FxHashMap<_, Vec<&Loop>> = FxHashMap::default();
-    for found in all
-        .iter()
-        .filter(|found| !found.reads(facts) && !has_products(found))
-    {
-        by_function.entry(found.function).or_default().push(found);
+    let meant = loops(facts).iter().filter(|found| {
+        found.function.is_some() && !found.is_reading(facts) && !has_products(found)
+    });
+    match of_one_function(meant, |found| found.operators.len()) {
+        Some((_, loops)) => found(facts, &loops),
+        None => Outcome::Clean,
     }
-    let count = |loops: &[&Loop]| {
-        loops
-            .iter()
-            .map(|found| found.operators.len())
-            .sum::<usize>()
-    };
-    let most = by_function
-        .into_iter()
-        .filter(|(function, _)| function.is_some())
-        .max_by_key(|(function, loops)| (count(loops), *function));
-    let Some((_, loops)) = most else {
-        return Outcome::Clean;
-    };
-    let events: Vec<EventId> = loops
-        .iter()
-        .flat_map(|found| found.operators.iter().copied())
-        .collect();
-    let times = events.iter().map(|&id| (id, facts.duration(id)));
-    Outcome::Found(Evidence {
-        mending: whole(facts, &loops),
-        blame: facts.blamed(times).map(Blame::Frame),
-        events,
-        ..Evidence::default()
-    })
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
         return Outcome::Clean;
     };
     let mut mending = Mending::default();
-    for id in cells.events(facts) {
+    for id in cells.events(facts, None) {
         mending.scale(id, left(facts, id));
     }
     Outcome::Found(Evidence {
@@ -93,6 +93,23 @@ mod tests {
         let finding = found(running("LSTMCell", 50, 20), "recurrent-cells");
         assert_eq!(blamed(&finding), "forward");
         assert_saves(&finding, 0.64);
+    }
+
+    // What the function does after the loop stays as it is.
+    #[test]
+    fn other_work_of_the_function_is_not_saved() {
+        let profile = training(4, |time, _| {
+            time.call("train.py(8): forward", |time| {
+                for _ in 0..50 {
+                    time.call("nn.Module: LSTMCell_0", |time| {
+                        time.idle(30);
+                        time.op("aten::lstm_cell", 10);
+                    });
+                }
+                time.op("aten::mm", 2_000);
+            });
+        });
+        assert_saves(&found(profile, "recurrent-cells"), 0.5);
     }
 
     #[test]
