@@ -27,6 +27,9 @@ pub struct CodePath {
     pub file: String,
     /// Its name, with its class if that is known.
     pub function: String,
+    /// The line of its definition, if that is known. It tells methods of one name apart.
+    #[serde(skip)]
+    pub definition: Option<u32>,
     /// The line in it that takes most of the total time, or that of its definition.
     pub line: u32,
     /// The line in it that takes most of its own time, or that of its definition.
@@ -358,6 +361,7 @@ impl<'a> PathTree<'a> {
                 depth,
                 file: sum.file.into(),
                 function: sum.function.into(),
+                definition: sum.definition,
                 line: hottest(&sum.lines).unwrap_or(sum.first),
                 own_line: hottest(&sum.own_lines).unwrap_or(sum.first),
                 called_at: hottest(&sum.called_at),

@@ -72,6 +72,13 @@ impl Culprit {
     }
 }
 
+/// A function, whoever calls it: its file, its name and the line of its definition.
+type Name<'a> = (&'a str, &'a str, Option<u32>);
+
+fn name(path: &CodePath) -> Name<'_> {
+    (&path.file, &path.function, path.definition)
+}
+
 /// Returns the position of the caller of each path.
 fn callers(paths: &[CodePath]) -> Vec<Option<usize>> {
     let mut open: Vec<usize> = Vec::new();
@@ -94,17 +101,16 @@ fn helpers(paths: &[CodePath], callers: &[Option<usize>]) -> Vec<bool> {
             has_forward[caller] = true;
         }
     }
-    let name = |index: usize| (paths[index].file.as_str(), paths[index].function.as_str());
     let is_around = |index: &usize| {
         let path = &paths[*index];
         has_forward[*index] && !path.is_forward && path.total > Nanos::ZERO
     };
-    let mut found: FxHashMap<(&str, &str), [bool; 2]> = FxHashMap::default();
+    let mut found: FxHashMap<Name<'_>, [bool; 2]> = FxHashMap::default();
     for index in (0..paths.len()).filter(is_around) {
-        found.entry(name(index)).or_default()[usize::from(is_training[index])] = true;
+        found.entry(name(&paths[index])).or_default()[usize::from(is_training[index])] = true;
     }
     (0..paths.len())
-        .map(|index| is_around(&index) && found[&name(index)] == [true, true])
+        .map(|index| is_around(&index) && found[&name(&paths[index])] == [true, true])
         .collect()
 }
 
@@ -139,13 +145,12 @@ impl Candidates {
         let is_any = is_training.contains(&true);
         let is_shared = shared(paths, contexts);
         let mut list: Vec<Candidate> = Vec::new();
-        let mut known: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+        let mut known: FxHashMap<Name<'_>, usize> = FxHashMap::default();
         for (index, path) in paths.iter().enumerate() {
             let context = contexts[index];
             let is_passed_up = context != index && is_shared[index];
             let head = if is_passed_up { context } else { index };
-            let name = (paths[head].file.as_str(), paths[head].function.as_str());
-            let candidate = match known.entry(name) {
+            let candidate = match known.entry(name(&paths[head])) {
                 Entry::Occupied(entry) => &mut list[*entry.get()],
                 Entry::Vacant(entry) => {
                     entry.insert(list.len());
@@ -197,17 +202,19 @@ fn trainings(paths: &[CodePath]) -> Vec<bool> {
 
 /// Returns by path whether it is a `forward` or a helper that several functions run.
 fn shared(paths: &[CodePath], contexts: &[usize]) -> Vec<bool> {
-    type Name<'a> = (&'a str, &'a str);
-    let name = |path: usize| -> Name<'_> { (&paths[path].file, &paths[path].function) };
     let mut first: FxHashMap<Name<'_>, (Name<'_>, bool)> = FxHashMap::default();
     let is_used = |index: &usize| contexts[*index] != *index && paths[*index].total > Nanos::ZERO;
     for index in (0..paths.len()).filter(is_used) {
-        let context = name(contexts[index]);
-        let (known, is_several) = first.entry(name(index)).or_insert((context, false));
+        let context = name(&paths[contexts[index]]);
+        let (known, is_several) = first.entry(name(&paths[index])).or_insert((context, false));
         *is_several |= *known != context;
     }
     (0..paths.len())
-        .map(|index| first.get(&name(index)).is_some_and(|(_, several)| *several))
+        .map(|index| {
+            first
+                .get(&name(&paths[index]))
+                .is_some_and(|(_, several)| *several)
+        })
         .collect()
 }
 

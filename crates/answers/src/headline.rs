@@ -451,6 +451,7 @@ mod tests {
             depth,
             file: "train.py".into(),
             function: function.into(),
+            definition: None,
             line: 1,
             own_line: 1,
             called_at: None,

@@ -6,6 +6,7 @@ fn path(depth: usize, function: &str, own: u64, model: u64) -> CodePath {
         depth,
         file: "train.py".into(),
         function: function.into(),
+        definition: None,
         line: 1,
         own_line: 1,
         called_at: None,
@@ -134,4 +135,16 @@ fn a_validation_is_told_apart_from_a_training_that_shares_a_helper() {
     assert_eq!(name, "evaluate");
     assert_eq!(found.time, Nanos(62));
     assert_eq!(found.through, Some(3));
+}
+
+// Two classes of a file have a method of this name, and only one of them takes long.
+#[test]
+fn methods_of_one_name_do_not_sum() {
+    let defined = |line: u32, own: u64| CodePath {
+        definition: Some(line),
+        ..path(1, "measure", own, 0)
+    };
+    let (name, found) = culprit(vec![path(0, "main", 1, 0), defined(7, 20), defined(30, 9)]);
+    assert_eq!((name.as_str(), found.time), ("measure", Nanos(20)));
+    assert_eq!(found.paths.len(), 1);
 }
