@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 import time
 import warnings
 from abc import ABC, abstractmethod
@@ -72,6 +71,8 @@ class ExecutionTraceObserver(_ITraceObserver):
         """
         if os.environ.get("ENABLE_PYTORCH_EXECUTION_TRACE", "0") != "1":
             return None
+        import tempfile
+
         try:
             with tempfile.NamedTemporaryFile("w", suffix=".et.json", delete=False) as file:
                 path = file.name

@@ -1,22 +1,10 @@
-"""`mindprof run`: profiles a program and writes the results, however the program ends.
-
-It imports what other modules need later, before the program's folder is on the path: a module there
-may have the name of one of the standard library.
-"""
+"""`mindprof run`: profiles a program and writes the results, however the program ends."""
 
 from __future__ import annotations
 
-import ctypes  # noqa: F401
-import inspect  # noqa: F401
-import json  # noqa: F401
-import logging  # noqa: F401
-import multiprocessing.connection  # noqa: F401
 import os
-import shutil  # noqa: F401
 import signal
-import socket  # noqa: F401
 import sys
-import tempfile  # noqa: F401
 import threading
 import warnings
 from collections.abc import Callable, Sequence

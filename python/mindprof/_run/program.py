@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from mindprof._late_modules import import_before_program
 from mindprof._own_imports import AT_START, has_own_folder, is_safe
 
 
@@ -42,16 +43,19 @@ class Program:
             # As Python does, search the current folder for modules first.
             self.folder = str(Path.cwd())
             self.name = target.rpartition(".")[2]
+            import_before_program(self.folder)
             self._main, self._code = _module(target, self.folder)
         elif target == _STDIN:
             # As Python does, search the current folder for modules, wherever the program goes.
             self.folder = ""
             self.name = "stdin"
+            import_before_program(os.curdir)
             self._main, self._code = _standard_input()
         else:
             path = Path(target).resolve()
             self.folder = str(path if path.is_dir() else path.parent)
             self.name = path.stem
+            import_before_program(self.folder)
             self._main, self._code = _script(target)
         self.argument = (is_module and self._main.__file__) or target
 
