@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -196,3 +200,86 @@ def test_work_of_warm_up_steps_is_left_out() -> None:
             torch.cuda.synchronize()
             prof.step()
     assert found == [10, 10]
+
+
+# A second subscriber is refused for as long as Kineto's is attached.
+SUBSCRIBE = """
+import ctypes, re
+import mindprof, torch
+
+x = torch.ones(4, device="cuda")
+with mindprof.profile() as prof:
+    x + x
+[path] = set(re.findall(r"/\\S*libcupti\\.so\\S*", open("/proc/self/maps").read()))
+cupti = ctypes.CDLL(path)
+callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
+subscriber = ctypes.c_void_p()
+status = cupti.cuptiSubscribe(ctypes.byref(subscriber), callback(lambda *_: None), None)
+print(sum(event.device_type.name == "CUDA" for event in prof.events()), status == 0)
+"""
+
+
+@pytest.mark.parametrize(("kept", "is_free"), [(False, "True"), (True, "False")])
+def test_cupti_is_detached_after_a_recording(kept: bool, is_free: str) -> None:
+    environment = dict(os.environ, **({"TEARDOWN_CUPTI": "0"} if kept else {}))
+    done = subprocess.run(
+        [sys.executable, "-c", SUBSCRIBE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["1", is_free], done.stderr
+
+
+def test_recordings_beside_busy_threads_are_complete() -> None:
+    weight = torch.randn(64, 64, device="cuda", requires_grad=True)
+    has_ended = threading.Event()
+
+    def train() -> None:
+        own = torch.randn(64, 64, device="cuda")
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            while not has_ended.is_set():
+                torch.autograd.grad((own @ weight).sum(), weight)
+                stream.synchronize()
+
+    threads = [threading.Thread(target=train) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(100):
+            with mindprof.profile(activities=BOTH) as prof:
+                time.sleep(0.005)
+            assert prof.lost_events == 0
+    finally:
+        has_ended.set()
+        for thread in threads:
+            thread.join()
+    with mindprof.profile(activities=BOTH) as prof:
+        weight + weight
+    assert sum(event.device_type.name == "CUDA" for event in prof.events()) == 1
+
+
+def test_graphs_survive_many_recordings() -> None:
+    x = torch.randn(64, 64, device="cuda")
+
+    def capture() -> torch.cuda.CUDAGraph:
+        (x @ x).relu()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            (x @ x).relu()
+        return graph
+
+    graphs = [capture()]
+    for number in range(10):
+        with mindprof.profile(activities=BOTH) as prof:
+            for graph in graphs:
+                graph.replay()
+        kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+        assert len(kernels) == 2 * len(graphs), number
+        assert prof.lost_events == 0
+        graphs.append(capture())
+        graphs[0].replay()
+    torch.cuda.synchronize()

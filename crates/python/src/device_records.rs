@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use mindprof_pytorch::{
-    DeviceCollection, DeviceRecords as Records, Error as PytorchError, KeepRecords,
+    DeviceCollection, DeviceRecords as Records, Error as PytorchError, KeepRecords, detach,
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -58,6 +58,16 @@ impl DeviceRecords {
     /// Takes the last records. Kineto may stop afterwards.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, DeviceCollection::stop)
+    }
+
+    /// Detaches CUPTI from the process, after the records were read, if its version can be attached
+    /// again. Records that were not read are discarded.
+    fn detach(&self, py: Python<'_>) -> PyResult<()> {
+        py.enter(|| {
+            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(mem::replace(&mut *state, State::Taken));
+            detach()
+        })
     }
 
     /// Ends the collection, after Kineto has stopped.

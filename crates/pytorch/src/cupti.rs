@@ -18,4 +18,4 @@ mod source;
 mod tests;
 
 pub use blocks::KeepRecords;
-pub use collection::{DeviceCollection, DeviceRecords};
+pub use collection::{DeviceCollection, DeviceRecords, detach};

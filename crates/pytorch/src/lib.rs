@@ -43,7 +43,7 @@ mod tests;
 mod threads;
 
 pub use callback_lock::watch_forks;
-pub use cupti::{DeviceCollection, DeviceRecords, KeepRecords};
+pub use cupti::{DeviceCollection, DeviceRecords, KeepRecords, detach};
 pub use device_callers::note_collecting_thread;
 pub use device_join::{join_devices, join_records};
 pub use error::{Error, Result};

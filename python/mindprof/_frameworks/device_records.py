@@ -20,10 +20,15 @@ _logged: set[str] = set()
 
 
 class RecordsOfCollection:
-    """The records of one collection. It is empty if Kineto keeps them."""
+    """The records of one collection. It is empty if Kineto keeps them.
+
+    Attributes:
+        has_ended: Whether Kineto has stopped.
+    """
 
     def __init__(self) -> None:
         self._own: _core.DeviceRecords | None = None
+        self.has_ended = False
 
     def begin(self, options: SessionOptions) -> None:
         """Takes over the records, after Kineto has started.
@@ -64,13 +69,22 @@ class RecordsOfCollection:
 
     def end(self) -> _core.DeviceRecords | None:
         """Ends the collection after Kineto has stopped, and returns its records."""
+        self.has_ended = True
         if self._own is not None:
             self._own.end()
         return self._own
 
-    def drop(self) -> None:
-        """Discards the records."""
-        self._own = None
+    def detach(self) -> None:
+        """Detaches CUPTI, which otherwise slows the program down until it ends.
+
+        The records must have been read, and Kineto must still be ours, because nobody else may use
+        CUPTI at the same time. Records that were not read are discarded.
+        """
+        own, self._own = self._own, None
+        if own is not None and _may_detach():
+            # CUPTI then stays attached, as after torch's own profiler.
+            with suppress(_core.ProfilerError):
+                own.detach()
 
 
 def _obstacle(options: SessionOptions) -> str | None:
@@ -87,6 +101,14 @@ def _obstacle(options: SessionOptions) -> str | None:
     if not sys.modules["torch"].cuda.is_available():
         return "there is no CUDA device"
     return None
+
+
+def _may_detach() -> bool:
+    """Returns whether nobody wants CUPTI to stay attached.
+
+    Kineto reads the first variable too. With the second one, it records on request from outside.
+    """
+    return os.environ.get("TEARDOWN_CUPTI") != "0" and "KINETO_USE_DAEMON" not in os.environ
 
 
 def _inform_once(text: str) -> None:

@@ -118,6 +118,7 @@ class DeviceHost:
             else:
                 profile = session.stop_with_devices(collected.result)
         finally:
+            collected.release()
             tell_end()
         if collected.result is None:
             _warn(_DEVICES_ARE_LOST)

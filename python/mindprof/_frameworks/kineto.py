@@ -130,6 +130,7 @@ class KinetoHost:
         try:
             profile = session.stop_with(collected.result, collected.options.with_stack)
         finally:
+            collected.release()
             tell_end()
         if collected.result is None:
             _warn(_IS_LOST)

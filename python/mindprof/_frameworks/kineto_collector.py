@@ -150,17 +150,21 @@ class Collected(NamedTuple):
         options: The options of the collection.
         result: What torch returned, or `None` if it was lost.
         records: The records that were taken from CUPTI, or `None` if the result has them.
+        release: Releases Kineto once the records were read. CUPTI owns the names in them.
     """
 
     options: SessionOptions
     result: Any
     records: _core.DeviceRecords | None
+    release: Callable[[], None]
 
 
 def end_collection(
     session: _core.Session, close: Callable[[], object] = lambda: None
 ) -> Collected | None:
-    """Ends the collection of a session and releases Kineto. Returns `None` if it has none.
+    """Ends the collection of a session. Returns `None` if it has none.
+
+    Kineto is released at once, or by the caller if there are records to read.
 
     Args:
         session: The session.
@@ -170,7 +174,7 @@ def end_collection(
         own, result = _ended.pop(session)
         warnings.warn(_ENDED_BEFORE, stacklevel=level_outside())
         close()
-        return Collected(own.options, result, own.records.end())
+        return Collected(own.options, result, own.records.end(), lambda: None)
     # `None` during interpreter shutdown, after the collection was stopped at exit.
     torch = sys.modules.get("torch")
     found = None if torch is None else collection_of(session)
@@ -182,7 +186,10 @@ def end_collection(
     result, records = _end(torch, found)
     if result is None:
         _leave(found)
-    return Collected(found.options, result, records)
+    if result is None or records is None:
+        give_kineto_back()
+        return Collected(found.options, result, records, lambda: None)
+    return Collected(found.options, result, records, partial(_release, found))
 
 
 def toggle_collection(
@@ -261,13 +268,15 @@ def _result(torch: ModuleType) -> Any:
 
 
 def _end(torch: ModuleType, own: Collection) -> tuple[Any, _core.DeviceRecords | None]:
-    """Stops and releases Kineto, and returns its results and the records."""
+    """Stops Kineto, and returns its results and the records."""
     result = _result(torch)
     # Another recording may start as soon as Kineto is released.
-    records = own.records.end()
-    # If Kineto still runs on another thread, torch itself reports that from now on.
+    return result, own.records.end()
+
+
+def _release(own: Collection) -> None:
+    own.records.detach()
     give_kineto_back()
-    return result, records
 
 
 @atexit.register
@@ -286,6 +295,7 @@ def _end_at_exit() -> None:
         _wait_for_devices(torch, own.options)
     own.records.stop()
     session, (result, _) = own.session(), _end(torch, own)
+    give_kineto_back()
     if session is not None:
         _ended[session] = own, result
 
@@ -300,8 +310,9 @@ def _let_go(own: Collection, _session: object = None) -> None:
     if not is_collected(own):
         return
     torch = sys.modules["torch"]
-    with suppress(RuntimeError):
-        torch._C._autograd._disable_profiler()
-    own.records.drop()
-    give_kineto_back()
+    # A signal handler may have raised after Kineto was stopped.
+    if not own.records.has_ended:
+        with suppress(RuntimeError):
+            torch._C._autograd._disable_profiler()
+    _release(own)
     tell_end()

@@ -130,6 +130,21 @@ impl Drop for DeviceCollection {
     }
 }
 
+/// Detaches CUPTI from the process, which otherwise stays slower than before the collection. The
+/// next collection attaches it again.
+///
+/// The records must have been read, and nobody else may use CUPTI.
+///
+/// # Errors
+/// If CUPTI refuses, and in a forked child.
+pub fn detach() -> Result<()> {
+    // Relaxed: it guards no other memory.
+    if OWNER.load(Ordering::Relaxed) != process::id() {
+        return Err(forked());
+    }
+    Interface::find()?.detach()
+}
+
 /// The records of a collection that has ended, as CUPTI wrote them.
 ///
 /// They are read once the window's time axis is known.

@@ -43,6 +43,8 @@ pub(super) struct Interface {
     demangle: unsafe extern "C" fn(*const c_char, *mut c_char, *mut usize, *mut i32) -> *mut c_char,
     /// Switches the records of one call of the runtime or the driver; from CUDA 12.5 on.
     switch: Option<[Switch; 2]>,
+    /// Detaches CUPTI; from CUDA 13 on.
+    finalize: Option<unsafe extern "C" fn() -> i32>,
     /// Takes the buffers that are Kineto's.
     pub(super) kineto_complete: Complete,
     pub(super) next: Next,
@@ -54,6 +56,9 @@ pub(super) struct Interface {
 const SUCCESS: i32 = 0;
 /// Hands back buffers that are not full, too.
 const FORCED: u32 = 1;
+/// The first version that may be detached. Earlier ones may crash when they are attached again to a
+/// program with CUDA graphs.
+const DETACHES: u32 = 130_000;
 
 impl Interface {
     /// Finds the functions, once per process.
@@ -91,6 +96,9 @@ impl Interface {
                     c"__cxa_demangle",
                 )?,
                 switch: switches(look_up),
+                finalize: (number >= DETACHES)
+                    .then(|| function(look_up, c"cuptiFinalize").ok())
+                    .flatten(),
                 kineto_complete: function(
                     look_up,
                     c"_ZN9libkineto16CuptiActivityApi25bufferCompletedTrampolineEP8CUctx_stjPhmm",
@@ -162,6 +170,24 @@ impl Interface {
             // A call that cannot be switched off is left out later. SAFETY: CUPTI has a call of this
             // number.
             unsafe { switch(number, 0) };
+        }
+    }
+
+    /// Detaches CUPTI from the process, if it can be attached again later.
+    ///
+    /// Otherwise it slows down all calls of CUDA until the process ends, even if nothing is
+    /// recorded. Names in records are CUPTI's and are gone afterwards.
+    ///
+    /// # Errors
+    /// If CUPTI refuses.
+    pub(super) fn detach(&self) -> Result<()> {
+        let Some(finalize) = self.finalize else {
+            return Ok(());
+        };
+        // SAFETY: the function has no argument, and the caller has read all records.
+        match unsafe { finalize() } {
+            SUCCESS => Ok(()),
+            status => Err(failed("detach", status)),
         }
     }
 
@@ -289,6 +315,7 @@ impl Interface {
             call_name,
             demangle,
             switch: None,
+            finalize: None,
             kineto_complete: complete,
             next,
             layout,
