@@ -2,11 +2,12 @@
 
     python benchmarks/cuda_overhead.py [--rounds N] [WORKLOAD...]
 
-Each round runs the same steps without a profiler, with mindprof and with torch.profiler, one right
-after the other, and measures them until the device has finished. The result is the median over
-rounds of the time beyond that of the run without a profiler, and the ratio of the two medians. The
-time of a step before the first recording and after the last one shows what recordings leave. Run
-it with a Python that has torch, on a machine with CUDA and nothing else to do.
+Three processes take turns, so that a profiler affects no other program: one without a profiler, one
+with mindprof and one with torch.profiler. In each round they run the same steps one right after the
+other, until the device has finished. The result is the median over rounds of the time beyond that
+of the program without a profiler, and the ratio of the two medians. "between recordings" is the
+time beyond it of the same steps after a recording has stopped. Run it with a Python that has torch,
+on a machine with CUDA and nothing else to do.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import multiprocessing
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import mindprof
@@ -28,6 +30,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "shapes, memory": {"record_shapes": True, "profile_memory": True},
     "everything": {"record_shapes": True, "profile_memory": True, "with_stack": True},
 }
+TOOLS = "none", "mindprof", "torch"
 OPERATORS = 100_000
 
 
@@ -98,37 +101,72 @@ def seconds_per_step(step: Callable[[], None], profiler: Any, steps: int) -> flo
         gc.enable()
 
 
-def compare(name: str, rounds: int, steps: int) -> None:
-    """Prints the overhead of both profilers on one workload."""
+def work(name: str, tool: str, steps: int, orders: Any) -> None:
+    """Measures a workload whenever it is told to, as a process of its own.
+
+    An order is the options of a profiler, or `None` for steps without one; the answer is the time
+    of a step.
+    """
     step = WORKLOADS[name]()
     for _ in range(10):
         step()
-    profilers: dict[str, Callable[..., Any]] = {
-        "mindprof": mindprof.profile,
-        "torch": torch.profiler.profile,
-    }
-    for told, options in OPTIONS.items():
-        extra: dict[str, list[float]] = {tool: [] for tool in profilers}
-        plain = []
-        for _ in range(rounds):
-            base = seconds_per_step(step, contextlib.nullcontext(), steps)
-            plain.append(base)
-            for tool, kind in profilers.items():
-                extra[tool].append(seconds_per_step(step, kind(**options), steps) - base)
-        ours, theirs = (statistics.median(extra[tool]) * 1e6 for tool in profilers)
-        alone = statistics.median(plain) * 1e6
-        print(
-            f"{name:6} {told:15} {alone:8.0f} us alone, mindprof +{ours:6.0f} us, "
-            f"torch +{theirs:6.0f} us, ratio {ours / theirs:.2f}",
-            flush=True,
-        )
+    kinds: dict[str, Any] = {"mindprof": mindprof.profile, "torch": torch.profiler.profile}
+    kind = kinds.get(tool)
+    while True:
+        options = orders.recv()
+        if options == "end":
+            return
+        profiler = contextlib.nullcontext() if kind is None or options is None else kind(**options)
+        orders.send(seconds_per_step(step, profiler, steps))
 
 
-def step_alone(rounds: int) -> float:
-    """Returns the median time of 200 additions without a profiler, in microseconds."""
-    step = additions()
-    times = [seconds_per_step(step, contextlib.nullcontext(), 20) for _ in range(rounds)]
-    return statistics.median(times) * 1e6
+@contextlib.contextmanager
+def workers(name: str, steps: int) -> Iterator[dict[str, Any]]:
+    """Starts a process for each tool, and yields how to give orders to them."""
+    context = multiprocessing.get_context("spawn")
+    orders = {}
+    for tool in TOOLS:
+        orders[tool], theirs = context.Pipe()
+        context.Process(target=work, args=(name, tool, steps, theirs), daemon=True).start()
+    try:
+        yield orders
+    finally:
+        for pipe in orders.values():
+            pipe.send("end")
+
+
+def compare(name: str, rounds: int, steps: int) -> None:
+    """Prints the overhead of both profilers on one workload."""
+    with workers(name, steps) as orders:
+
+        def seconds(tool: str, options: dict[str, Any] | None) -> float:
+            orders[tool].send(options)
+            return float(orders[tool].recv())
+
+        for told, options in OPTIONS.items():
+            times: dict[str, list[float]] = {tool: [] for tool in TOOLS}
+            left: dict[str, list[float]] = {tool: [] for tool in TOOLS}
+            for number in range(rounds + 1):
+                # The order alternates, and the first round warms up.
+                for tool in TOOLS[:: -1 if number % 2 else 1]:
+                    found = seconds(tool, options)
+                    after = seconds(tool, None)
+                    if number > 0:
+                        times[tool].append(found)
+                        left[tool].append(after)
+            alone = statistics.median(times["none"] + left["none"])
+            extra, rest = (
+                {tool: statistics.median(found[tool]) - alone for tool in TOOLS}
+                for found in (times, left)
+            )
+            print(
+                f"{name:6} {told:15} {alone * 1e6:6.0f} us alone, "
+                f"mindprof +{extra['mindprof'] * 1e6:5.0f} us, "
+                f"torch +{extra['torch'] * 1e6:5.0f} us, "
+                f"ratio {extra['mindprof'] / extra['torch']:.2f}; between recordings "
+                f"{rest['mindprof'] / alone:+.0%}, {rest['torch'] / alone:+.0%}",
+                flush=True,
+            )
 
 
 def results() -> None:
@@ -157,14 +195,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--steps", type=int, default=10)
     arguments = parser.parse_args()
-    untouched = step_alone(arguments.rounds)
-    with mindprof.profile(), contextlib.suppress(RuntimeError):
-        torch.ones(1, device="cuda")
     for name in arguments.workloads or WORKLOADS:
         compare(name, arguments.rounds, arguments.steps)
     results()
-    afterwards = step_alone(arguments.rounds)
-    print(f"200 additions: {untouched:.0f} us before any recording, {afterwards:.0f} us after all")
 
 
 if __name__ == "__main__":
