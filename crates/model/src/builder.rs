@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 
 use self::append::Appender;
-use crate::{Event, Nanos, Origins, Part, PassthroughKind, Profile, Result};
+use crate::{Category, Event, Nanos, Origins, Part, PassthroughKind, Profile, Result};
 
 mod append;
 #[cfg(test)]
@@ -88,10 +88,14 @@ impl ProfileBuilder {
     }
 }
 
-/// Orders the events. The sort is stable, so that of two events with the same interval the first
-/// one added stays the outer one.
+/// Orders the events. Of two events with the same interval, a call of Python is the outer one:
+/// an estimated call that made a single operator has its interval. Otherwise it is the first one
+/// added, because the sort is stable.
 fn sort_events(whole: &mut Part) {
-    let key = |event: &Event| (event.start, Reverse(event.end()));
+    let key = |event: &Event| {
+        let is_call = event.category == Category::PythonFunction;
+        (event.start, Reverse(event.end()), !is_call)
+    };
     let events = &mut whole.events.events;
     if whole.links.is_empty()
         && whole.storages.is_empty()

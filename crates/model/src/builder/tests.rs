@@ -273,3 +273,23 @@ proptest! {
         prop_assert!(numbers(0).is_disjoint(&numbers(1)));
     }
 }
+
+#[test]
+fn a_call_encloses_an_operator_of_the_same_time() {
+    let mut part = part(1, "aten::pow", 10);
+    let mut call = part.events()[0];
+    call.category = Category::PythonFunction;
+    // Not in order, so that the events are sorted.
+    let mut earlier = part.events()[0];
+    earlier.start = Nanos(2);
+    part.add_event(call);
+    part.add_event(earlier);
+    let profile = part.into_profile().unwrap();
+    let found: Vec<_> = profile
+        .events()
+        .iter()
+        .map(|event| event.category)
+        .collect();
+    let operator = earlier.category;
+    assert_eq!(found, [operator, Category::PythonFunction, operator]);
+}
