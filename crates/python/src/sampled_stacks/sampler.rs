@@ -3,6 +3,7 @@
 //! It takes no lock of the interpreter and stops nobody. A stack that cannot be read, because it
 //! changes too much meanwhile, is tried again and then dropped and counted.
 
+use std::mem;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ const REST: u32 = 30;
 
 /// A running sampler. It ends when it is dropped.
 pub(super) struct Sampler {
+    /// The process that has the thread; a forked child has none.
+    process: u32,
     /// Closed to end the thread.
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -56,6 +59,7 @@ impl Sampler {
         };
         let thread = thread::Builder::new().name("mindprof-sampler".to_owned());
         Some(Self {
+            process: std::process::id(),
             end: Some(end),
             thread: Some(thread.spawn(run).ok()?),
         })
@@ -64,6 +68,11 @@ impl Sampler {
 
 impl Drop for Sampler {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Ending or joining it would touch the state of a thread that does not exist here.
+            mem::forget((self.end.take(), self.thread.take()));
+            return;
+        }
         self.end = None;
         if let Some(thread) = self.thread.take() {
             // It fails only if the sampler panicked, and the recording holds what it saw until then.
