@@ -74,6 +74,7 @@ pub(crate) fn push_line(text: &mut String, line: &str) {
 pub(crate) fn push_wrapped(text: &mut String, line: &str, width: Option<usize>) {
     let width = width.unwrap_or(usize::MAX);
     let mut taken = 0;
+    let line = visible(line);
     for word in line.split(' ') {
         if taken > 0 {
             let fits = taken + 1 + characters(word) <= width;
@@ -93,6 +94,13 @@ pub(crate) fn characters(text: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wrapped_text_controls_no_terminal() {
+        let mut text = String::new();
+        push_wrapped(&mut text, "spent in f\u{1b}[31m\n", Some(80));
+        assert_eq!(text, "spent in f\\u001b[31m\\n\n");
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_text() {

@@ -39,6 +39,14 @@ pub(crate) fn headline_text(headline: &Headline, advice: &Advice, sources: &Sour
                 worker.function, worker.file, worker.line
             )
         }
+        Subject::Threads(function, waited) => {
+            let share = percent(waited, total);
+            format!(
+                "{share} of the time the main thread waits for other threads, which spend most of \
+                 theirs in {} ({}:{})",
+                function.function, function.file, function.line
+            )
+        }
         Subject::WideFloats(wide) => {
             let share = percent(wide.time, total);
             let places = wide_places(wide, sources);
@@ -178,7 +186,9 @@ fn many_text(calls: u64, each: Option<StepOperators>) -> Option<String> {
 /// Returns the functions that call the culprit, unless they only pass on.
 fn callers_text(paths: &CodePaths, culprit: &Culprit) -> Option<String> {
     let mut callers: Vec<String> = Vec::new();
-    for &path in &culprit.paths {
+    // An estimated path without any time of its own tells nothing about who calls.
+    let is_used = |path: &&usize| paths.paths[**path].total > Nanos::ZERO;
+    for &path in culprit.paths.iter().filter(is_used) {
         let Some(index) = paths.caller(path) else {
             continue;
         };

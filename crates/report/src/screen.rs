@@ -85,7 +85,7 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
         Some(WIDTH),
     );
     if let Some(line) = code_line(screen) {
-        top.push_str(&cut(&line, Some(WIDTH)));
+        top.push_str(&cut(&visible(&line), Some(WIDTH)));
         top.push('\n');
     }
     if let Some(steps) = steps(screen) {
@@ -194,7 +194,7 @@ fn headline(screen: &Screen) -> String {
 /// Returns the source of the line that the first sentence names.
 fn code_line(screen: &Screen) -> Option<String> {
     let (file, line) = match screen.headline.subject(&screen.advice) {
-        Subject::Workers(worker) => (&worker.file, worker.line),
+        Subject::Workers(worker) | Subject::Threads(worker, _) => (&worker.file, worker.line),
         Subject::WideFloats(wide) => {
             let first = wide.first.as_ref()?;
             (&first.file, first.line)
