@@ -195,7 +195,7 @@ impl OwnCode {
     /// Recorders list the files for which this holds.
     pub fn is_own_file(name: &str, path: &str) -> bool {
         let package = name.split('/').next().unwrap_or(name);
-        !is_library(path) && !RECORDED.contains(&package)
+        !is_library(path) && !RECORDED.contains(&package) && !is_launcher(path)
     }
 
     /// Returns whether a file is the user's own.
@@ -219,6 +219,11 @@ impl OwnCode {
     }
 }
 
+/// Returns whether a file is the installed program `mindprof`, which starts the user's.
+fn is_launcher(path: &str) -> bool {
+    path.ends_with("/bin/mindprof")
+}
+
 /// Returns whether a function is code that the standard library makes for a class, such as the
 /// `__init__` of a dataclass. Its file is that of code which a user types.
 fn is_generated(place: &Place<'_>) -> bool {
@@ -240,6 +245,15 @@ fn is_library(file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_installed_program_is_not_the_users() {
+        assert!(!OwnCode::is_own_file("bin/mindprof", "/usr/bin/mindprof"));
+        assert!(OwnCode::is_own_file(
+            "mindprof_plots.py",
+            "/home/me/mindprof_plots.py"
+        ));
+    }
 
     #[test]
     fn libraries_are_known_by_name_where_nothing_is_listed() {

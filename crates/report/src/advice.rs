@@ -116,7 +116,7 @@ pub(crate) fn overhead_text(advice: &Advice) -> String {
 ///
 /// ```text
 ///  48 %  The optimizer updates parameters one by one           [optimizer-loop]
-///        step (train.py:83), 1098 times a step, mostly aten::add_
+///        step (train.py:83), 1098 events a step, mostly aten::add_
 ///        saves about 16.7 ms of an average step (29 % to 57 %), medium confidence
 ///        try: update all parameters at once: fused=True (or foreach=True) in ...
 /// ```
@@ -198,11 +198,11 @@ pub(crate) fn evidence_text(finding: &Finding) -> String {
     let mut parts = Vec::new();
     if finding.count > 0 {
         parts.push(if finding.per_step >= 1.5 {
-            format!("{:.0} times a step", finding.per_step)
+            format!("{:.0} events a step", finding.per_step)
         } else if finding.per_step > 0.95 {
-            "once a step".into()
+            "one event a step".into()
         } else {
-            format!("{} in all", counted(finding.count as u64, "time"))
+            format!("{} in all", counted(finding.count as u64, "event"))
         });
     }
     if let Some(bytes) = finding.bytes {

@@ -1,7 +1,7 @@
 //! A function of the user's spends its time in Python code.
 
 use mindprof_model::{Category, EventId, Nanos, Place, StringId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::advice::Confidence;
 use crate::advice::facts::{Facts, MODULE, is_import, is_wait_for_thread};
@@ -17,6 +17,9 @@ pub(super) const RULE: Rule = Rule {
     needs: &[EventKind::PythonCall],
     check,
 };
+
+/// The change to try in a program without operators.
+const PLAIN: &str = "a faster algorithm or container, or a library written in C such as numpy";
 
 /// The C function in which a thread waits for backward work that other threads do.
 const ENGINE: &str = "run_backward";
@@ -40,13 +43,15 @@ fn check(facts: &Facts<'_>) -> Outcome {
         }
     }
     // Calls that lead to no operator are Python code alone. Others are if they take much longer than
-    // calling their operators does, such as `torch.tensor` of a list. Samples cannot tell, because a
-    // slice of time between two of them has few operators by chance.
-    let is_sampled = Sampling::read(facts.profile.metadata()).is_some();
-    let is_python = |id: EventId| match operators[id.index()] {
-        0 => true,
-        _ if is_sampled => false,
-        calls => facts.analysis.tree().self_time(id).0 >= u64::from(calls) * DISPATCH.0,
+    // calling their operators does, such as `torch.tensor` of a list. Of sampled calls all those of a
+    // function tell together, because a slice of time between two samples has few operators by
+    // chance.
+    let sampled =
+        Sampling::read(facts.profile.metadata()).map(|_| long_functions(facts, &operators));
+    let is_python = |id: EventId| match (operators[id.index()], &sampled) {
+        (0, _) => true,
+        (_, Some(sampled)) => function_of(facts, id).is_some_and(|it| sampled.contains(&it)),
+        (calls, None) => is_long(facts.analysis.tree().self_time(id).0, calls.into()),
     };
     let waits = facts.names(|name| name.contains(ENGINE) || is_wait_for_thread(name));
     // The framework's own calls between a function and the operators are nobody's loop.
@@ -81,13 +86,45 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let mut mending = Mending::default();
     mending.remove(events.iter().copied());
     let once = facts.is_in_one_step(&events);
+    // Without any operator, Python code is what the program is for.
+    let mut all = facts.profile.events().iter();
+    let is_plain = !all.any(|event| event.category == Category::Operator);
     Outcome::Found(Evidence {
         events,
         mending,
         blame: Some(Blame::Frame(frame)),
         confidence: once.then_some(Confidence::Low),
+        remedy: is_plain.then_some(PLAIN),
+        is_hint: is_plain,
         ..Evidence::default()
     })
+}
+
+/// Returns whether calls take much longer by themselves than calling their operators does.
+fn is_long(own_time: u64, operators: u64) -> bool {
+    own_time >= operators * DISPATCH.0
+}
+
+/// The file and name of a function.
+type Function<'a> = (&'a str, &'a str);
+
+fn function_of<'a>(facts: &Facts<'a>, id: EventId) -> Option<Function<'a>> {
+    let name = facts.profile.strings().text(facts.profile.event(id).name);
+    Place::parse(name).map(|place| (place.file, place.function))
+}
+
+/// Returns the functions whose calls of operators take them little of their own time.
+fn long_functions<'a>(facts: &Facts<'a>, operators: &[u32]) -> FxHashSet<Function<'a>> {
+    let mut sums: FxHashMap<Function<'a>, (u64, u64)> = FxHashMap::default();
+    for &id in &facts.calls {
+        if let Some(function) = function_of(facts, id) {
+            let (own_time, calls) = sums.entry(function).or_default();
+            *own_time += facts.analysis.tree().self_time(id).0;
+            *calls += u64::from(operators[id.index()]);
+        }
+    }
+    let found = (sums.into_iter()).filter(|&(_, (own_time, calls))| is_long(own_time, calls));
+    found.map(|(function, _)| function).collect()
 }
 
 /// Returns, by event, whether the framework's own code leads to it, with no function of the user's in
@@ -162,6 +199,40 @@ mod tests {
     #[test]
     fn calling_operators_is_no_python_code() {
         assert_eq!(outcome(listing(20), "python-bound"), "clean");
+    }
+
+    // A slice between two samples has the few operators by which the list becomes a tensor.
+    #[test]
+    fn a_sampled_function_that_makes_a_tensor_of_a_list_is_found() {
+        let draw = |micros: u64| {
+            training(4, move |time, _| {
+                time.sampled();
+                time.call("train.py(20): step", |time| time.op("aten::mm", 1_000));
+                time.call("train.py(30): whiten", |time| {
+                    time.idle(micros);
+                    time.op("aten::empty", 2);
+                    time.op("aten::detach", 2);
+                });
+            })
+        };
+        let finding = found(draw(1_000), "python-bound");
+        assert_eq!(blamed(&finding), "whiten");
+        assert_saves(&finding, 0.5);
+        assert_eq!(outcome(draw(60), "python-bound"), "clean");
+    }
+
+    // Counting words is what the program is for.
+    #[test]
+    fn python_without_operators_has_no_price() {
+        let profile = training(4, |time, _| time.python("train.py(30): count_words", 500));
+        let finding = found(profile, "python-bound");
+        assert_eq!(blamed(&finding), "count_words");
+        assert!(finding.share.abs() < 1e-9, "{}", finding.share);
+        assert!(
+            finding.remedy.starts_with("a faster algorithm"),
+            "{}",
+            finding.remedy
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Something that only some steps do makes them slower than the others.
 
-use mindprof_model::{EventId, StringId};
+use mindprof_model::{EventId, Place, StringId};
 use rustc_hash::FxHashMap;
 
 use super::passes::{Pass, passes_of};
@@ -26,6 +26,9 @@ const VALIDATION: &str = "validate less often, on fewer batches, or in a process
 
 /// The least number of steps of which some can be told to be slow.
 const ENOUGH_STEPS: usize = 5;
+
+/// The function by which a module computes.
+const FORWARD: &str = "forward";
 
 /// At least this part of the difference is work that the other steps do not have. Otherwise the same
 /// work takes longer.
@@ -125,12 +128,23 @@ fn found(
         mending.scale(id, 0.0);
         mending.unblock(id);
     }
+    // What a model does in some steps only, such as a rollout, is work that the program wants.
+    let is_forward = |function: &str| function.rsplit('.').next() == Some(FORWARD);
+    let is_hint = match &blame {
+        Some(Blame::Frame(frame)) => {
+            let place = Place::parse(facts.profile.strings().text(*frame));
+            place.is_some_and(|place| is_forward(place.function))
+        }
+        Some(Blame::Place(place)) => is_forward(&place.function),
+        _ => false,
+    };
     Outcome::Found(Evidence {
         events: calls,
         mending,
         blame,
         name,
         remedy,
+        is_hint,
         ..Evidence::default()
     })
 }
@@ -186,6 +200,20 @@ mod tests {
         let finding = found(saving(2_000, 8), "slow-step");
         assert_eq!(blamed(&finding), "save_checkpoint");
         assert_saves(&finding, 0.33);
+    }
+
+    // An agent acts in its environment in one step of four.
+    #[test]
+    fn a_model_that_computes_in_some_steps_has_no_price() {
+        let profile = training(8, |time, step| {
+            time.call("train.py(20): step", |time| time.op("aten::mm", 1_000));
+            if step % 4 == 3 {
+                time.call("train.py(7): forward", |time| time.op("aten::mm", 2_000));
+            }
+        });
+        let finding = found(profile, "slow-step");
+        assert_eq!(blamed(&finding), "forward");
+        assert!(finding.share.abs() < 1e-9, "{}", finding.share);
     }
 
     #[test]
