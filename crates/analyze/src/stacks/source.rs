@@ -3,7 +3,7 @@
 //! A backward node is called by the autograd engine, so its own stack is of no use. It shows the
 //! stack of the forward operator that it belongs to.
 
-use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, StringId};
+use mindprof_model::{Category, Event, EventId, Place, Profile, ScopeKind, StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::links::correlate::Correlation;
@@ -49,7 +49,12 @@ struct Rule {
     choose: fn(StackId, StackId) -> StackId,
     /// Whether a node without a sequence number takes the stack of the node before it.
     do_unnumbered_follow: bool,
+    /// Whether what a node's Python code calls keeps its own stack.
+    keeps_python: bool,
 }
+
+/// The function in which the engine calls the `backward` of an `autograd.Function`.
+const PYTHON_NODE: (&str, &str) = ("torch/autograd/function.py", "apply");
 
 impl Sources {
     /// Finds the stacks. Events inside a backward node take the stack of the first forward event
@@ -66,6 +71,7 @@ impl Sources {
             is_node: |_, event| event.scope == ScopeKind::Backward,
             choose: |first, _| first,
             do_unnumbered_follow: false,
+            keeps_python: false,
         };
         Self::by(&rule, profile, tree, correlation)
     }
@@ -85,6 +91,9 @@ impl Sources {
     ///
     /// A node that adds a gradient to a parameter has no number and no forward operator. The engine
     /// runs it right after the node that computed the gradient, so it shares the stack of that node.
+    ///
+    /// A node may also be Python code: the `backward` of an `autograd.Function`. What that calls has
+    /// lines of its own.
     pub(crate) fn build_of_makers(
         profile: &Profile,
         tree: &Tree,
@@ -98,6 +107,7 @@ impl Sources {
                 later => later,
             },
             do_unnumbered_follow: true,
+            keeps_python: true,
         };
         Self::by(&rule, profile, tree, correlation)
     }
@@ -112,8 +122,11 @@ impl Sources {
         // By thread, the stack of the backward node that began last, until a forward operator runs.
         let mut latest = vec![StackId::NONE; profile.threads().len()];
         let mut stacks = own;
+        let in_python = rule.keeps_python.then(|| in_python_nodes(profile));
+        let keeps = |stack: StackId| in_python.as_ref().is_some_and(|found| found[stack.index()]);
         for (index, event) in profile.events().iter().enumerate() {
             match backward[index] {
+                Some(node) if node.index() != index && keeps(stacks[index]) => {}
                 // Nodes precede the events inside them.
                 Some(node) if node.index() != index => stacks[index] = stacks[node.index()],
                 Some(node) => {
@@ -143,6 +156,21 @@ impl Sources {
             None => profile.event(id).stack,
         }
     }
+}
+
+/// Returns, by stack, whether it leads through the function in which the engine calls Python code.
+fn in_python_nodes(profile: &Profile) -> Vec<bool> {
+    let (file, function) = PYTHON_NODE;
+    let is_apply = |frame: &str| {
+        let place = Place::parse(frame);
+        place.is_some_and(|place| place.function == function && place.file.ends_with(file))
+    };
+    let is_apply: Vec<bool> = profile.strings().iter().map(is_apply).collect();
+    let mut found = vec![false];
+    for (caller, frame) in profile.stacks().nodes() {
+        found.push(found[caller.index()] || is_apply[frame.index()]);
+    }
+    found
 }
 
 /// Returns whether an event shows its recorded stack, provided that it is not inside a backward node.

@@ -119,6 +119,56 @@ fn backward_events_show_where_their_forward_was_called() {
     assert_eq!(charged(4), shown[1]);
 }
 
+// clip           |---|                    sequence 7, stack main
+// ClipBackward             |---------|    sequence 7, backward
+//   aten::gt                  |--|        called by the backward function of the user's
+#[test]
+fn python_code_of_a_backward_node_has_its_own_lines() {
+    let mut builder = Part::new();
+    let thread = builder.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let main = stack(&mut builder, &["main"]);
+    let engine = stack(
+        &mut builder,
+        &["main", "torch/autograd/graph.py(1): run_backward"],
+    );
+    let frames = [
+        "main",
+        "torch/autograd/graph.py(1): run_backward",
+        "torch/autograd/function.py(315): apply",
+        "train.py(12): backward",
+    ];
+    let own = stack(&mut builder, &frames);
+    for (name, start, end, scope, stack) in [
+        ("clip", 0, 10, ScopeKind::Function, main),
+        ("ClipBackward", 20, 40, ScopeKind::Backward, engine),
+        ("aten::gt", 25, 30, ScopeKind::Function, own),
+    ] {
+        let name = builder.strings.intern(name);
+        let (start, duration) = (Nanos(start), Nanos(end - start));
+        let mut event = Event::new(Category::Operator, name, thread, start, duration);
+        event.set_sequence((start < 25).then_some(7));
+        event.scope = scope;
+        event.stack = stack;
+        let mut links = Links::new(1, 0);
+        if scope == ScopeKind::Backward {
+            links.set_forward_thread(ForwardThread::At(thread));
+        }
+        builder.add_linked_event(event, links);
+    }
+    let profile = builder.into_profile().unwrap();
+    let keys = Keys::build(profile.strings());
+    let tree = Tree::build(&profile, &keys, &Correlation::default());
+    let makers = Sources::build_of_makers(&profile, &tree, &Correlation::default());
+    let charged = |index| texts(&profile, makers.stack(&profile, EventId::from_index(index)));
+    assert_eq!(charged(1), ["main"]);
+    assert_eq!(charged(2)[0], "train.py(12): backward");
+}
+
 // f (Python)  |----------|    0..20   in main
 // op             |----|       5..15   without a stack
 //   inner          |-|        8..10   without a stack
