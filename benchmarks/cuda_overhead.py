@@ -2,23 +2,26 @@
 
     python benchmarks/cuda_overhead.py [--rounds N] [WORKLOAD...]
 
-Three processes take turns, so that a profiler affects no other program: one without a profiler, one
-with mindprof and one with torch.profiler. In each round they run the same steps one right after the
-other, until the device has finished. The result is the median over rounds of the time beyond that
-of the program without a profiler, and the ratio of the two medians. "between recordings" is the
-time beyond it of the same steps after a recording has stopped. Run it with a Python that has torch,
-on a machine with CUDA and nothing else to do.
+Each round runs the same steps without a profiler, with mindprof, with torch.profiler and with
+torch.profiler for the device alone, one right after the other, until the device has finished. The
+result is the median over rounds of the time beyond that of the run without a profiler, and the
+ratio to torch's. CUPTI is detached after each recording, as mindprof does by itself, so that every
+run starts as in a program without a profiler. The device alone shows what CUPTI costs: no profiler
+that uses it can be cheaper. The first line shows how fast the program is after each profiler. Run it
+with a Python that has torch, on a machine with CUDA 13 and nothing else to do.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import gc
-import multiprocessing
+import re
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import mindprof
@@ -30,7 +33,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "shapes, memory": {"record_shapes": True, "profile_memory": True},
     "everything": {"record_shapes": True, "profile_memory": True, "with_stack": True},
 }
-TOOLS = "none", "mindprof", "torch"
+TOOLS: dict[str, Callable[..., Any]] = {
+    "mindprof": mindprof.profile,
+    "torch": torch.profiler.profile,
+    "the device alone": lambda **_: torch.profiler.profile(
+        activities=[torch.profiler.ProfilerActivity.CUDA]
+    ),
+}
 OPERATORS = 100_000
 
 
@@ -101,72 +110,54 @@ def seconds_per_step(step: Callable[[], None], profiler: Any, steps: int) -> flo
         gc.enable()
 
 
-def work(name: str, tool: str, steps: int, orders: Any) -> None:
-    """Measures a workload whenever it is told to, as a process of its own.
-
-    An order is the options of a profiler, or `None` for steps without one; the answer is the time
-    of a step.
-    """
-    step = WORKLOADS[name]()
-    for _ in range(10):
-        step()
-    kinds: dict[str, Any] = {"mindprof": mindprof.profile, "torch": torch.profiler.profile}
-    kind = kinds.get(tool)
-    while True:
-        options = orders.recv()
-        if options == "end":
-            return
-        profiler = contextlib.nullcontext() if kind is None or options is None else kind(**options)
-        orders.send(seconds_per_step(step, profiler, steps))
-
-
-@contextlib.contextmanager
-def workers(name: str, steps: int) -> Iterator[dict[str, Any]]:
-    """Starts a process for each tool, and yields how to give orders to them."""
-    context = multiprocessing.get_context("spawn")
-    orders = {}
-    for tool in TOOLS:
-        orders[tool], theirs = context.Pipe()
-        context.Process(target=work, args=(name, tool, steps, theirs), daemon=True).start()
-    try:
-        yield orders
-    finally:
-        for pipe in orders.values():
-            pipe.send("end")
+def detach() -> None:
+    """Detaches CUPTI from the process."""
+    found = re.search(r"/\S*libcupti\.so\S*", Path("/proc/self/maps").read_text())
+    if found:
+        ctypes.CDLL(found.group()).cuptiFinalize()
 
 
 def compare(name: str, rounds: int, steps: int) -> None:
-    """Prints the overhead of both profilers on one workload."""
-    with workers(name, steps) as orders:
+    """Prints the overhead of each profiler on one workload."""
+    step = WORKLOADS[name]()
+    for _ in range(10):
+        step()
+    for told, options in OPTIONS.items():
+        extra: dict[str, list[float]] = {tool: [] for tool in TOOLS}
+        plain = []
+        for number in range(rounds + 1):
+            base = seconds_per_step(step, contextlib.nullcontext(), steps)
+            # The order alternates, and the first round warms up.
+            for tool in list(TOOLS)[:: -1 if number % 2 else 1]:
+                found = seconds_per_step(step, TOOLS[tool](**options), steps) - base
+                detach()
+                if number > 0:
+                    extra[tool].append(found)
+            if number > 0:
+                plain.append(base)
+        ours, theirs, device = (statistics.median(extra[tool]) * 1e6 for tool in TOOLS)
+        print(
+            f"{name:6} {told:15} {statistics.median(plain) * 1e6:6.0f} us alone, "
+            f"mindprof +{ours:5.0f} us, torch +{theirs:5.0f} us, ratio {ours / theirs:.2f}; "
+            f"the device alone +{device:5.0f} us, {device / theirs:.2f}",
+            flush=True,
+        )
 
-        def seconds(tool: str, options: dict[str, Any] | None) -> float:
-            orders[tool].send(options)
-            return float(orders[tool].recv())
 
-        for told, options in OPTIONS.items():
-            times: dict[str, list[float]] = {tool: [] for tool in TOOLS}
-            left: dict[str, list[float]] = {tool: [] for tool in TOOLS}
-            for number in range(rounds + 1):
-                # The order alternates, and the first round warms up.
-                for tool in TOOLS[:: -1 if number % 2 else 1]:
-                    found = seconds(tool, options)
-                    after = seconds(tool, None)
-                    if number > 0:
-                        times[tool].append(found)
-                        left[tool].append(after)
-            alone = statistics.median(times["none"] + left["none"])
-            extra, rest = (
-                {tool: statistics.median(found[tool]) - alone for tool in TOOLS}
-                for found in (times, left)
-            )
-            print(
-                f"{name:6} {told:15} {alone * 1e6:6.0f} us alone, "
-                f"mindprof +{extra['mindprof'] * 1e6:5.0f} us, "
-                f"torch +{extra['torch'] * 1e6:5.0f} us, "
-                f"ratio {extra['mindprof'] / extra['torch']:.2f}; between recordings "
-                f"{rest['mindprof'] / alone:+.0%}, {rest['torch'] / alone:+.0%}",
-                flush=True,
-            )
+def what_stays(rounds: int) -> None:
+    """Prints the time of 200 additions before recordings and after each profiler's."""
+    step = additions()
+
+    def alone() -> float:
+        times = [seconds_per_step(step, contextlib.nullcontext(), 20) for _ in range(rounds)]
+        return statistics.median(times) * 1e6
+
+    alone()
+    found = {"before": alone()}
+    for tool, kind in list(TOOLS.items())[:2]:
+        seconds_per_step(step, kind(), 1)
+        found[f"after {tool}"] = alone()
+    print("200 additions:", ", ".join(f"{time:.0f} us {when}" for when, time in found.items()))
 
 
 def results() -> None:
@@ -195,6 +186,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=25)
     parser.add_argument("--steps", type=int, default=10)
     arguments = parser.parse_args()
+    what_stays(arguments.rounds)
     for name in arguments.workloads or WORKLOADS:
         compare(name, arguments.rounds, arguments.steps)
     results()

@@ -15,7 +15,7 @@ import contextlib
 import gc
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import mindprof
@@ -24,6 +24,7 @@ import torch  # type: ignore[import-not-found]
 ROUNDS = 60
 RUNS = 4
 ADDITIONS = 500
+CALLS = 2_000
 STEPS = 5
 EVENTS = 100_000
 
@@ -60,6 +61,19 @@ def additions() -> Callable[[], None]:
     def run() -> None:
         for _ in range(ADDITIONS):
             x + x
+
+    return run
+
+
+def calls() -> Callable[[], None]:
+    """Returns a function that makes many calls of Python."""
+
+    def called() -> None:
+        pass
+
+    def run() -> None:
+        for _ in range(CALLS):
+            called()
 
     return run
 
@@ -129,9 +143,11 @@ def extra(work: Callable[[], None], name: str) -> dict[str, float]:
     return {profiler: statistics.median(times) for profiler, times in found.items()}
 
 
-def compare_recording(title: str, work: Callable[[], None], count: int) -> None:
+def compare_recording(
+    title: str, work: Callable[[], None], count: int, options: Iterable[str] = OPTIONS
+) -> None:
     """Prints the overhead of recording, and its ratio."""
-    for name in OPTIONS:
+    for name in options:
         taken = extra(work, name)
         theirs = taken["torch"]
         line = (
@@ -166,6 +182,7 @@ def main() -> None:
     mindprof.supported_activities()
     print(f"torch {torch.__version__}, mindprof {mindprof.__version__}, {ROUNDS} rounds")
     compare_recording("x + x", additions(), ADDITIONS)
+    compare_recording("Python call", calls(), CALLS, ["stacks"])
     compare_recording("MLP step", training(), STEPS)
     compare_recording("encoder step", encoder(), 1)
     compare_results()

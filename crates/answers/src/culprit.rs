@@ -72,7 +72,7 @@ impl Culprit {
     }
 }
 
-/// A function, whoever calls it: its file, its name and the line of its definition.
+/// A function, for all of its callers: its file, its name and the line of its definition.
 type Name<'a> = (&'a str, &'a str, Option<u32>);
 
 fn name(path: &CodePath) -> Name<'_> {

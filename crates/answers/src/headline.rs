@@ -159,6 +159,9 @@ pub enum Subject<'a> {
     Compilation(&'a Compiled),
     /// The loop waits for workers, which spend most of their time in this function.
     Workers(&'a Elsewhere),
+    /// The main thread waits for others, which spend most of their time in this function. The time
+    /// is that of the wait.
+    Threads(&'a Elsewhere, Nanos),
     /// Much of the time is double precision that surprises.
     WideFloats(&'a WideFloats),
     /// One of the user's functions.
@@ -182,6 +185,9 @@ pub struct Headline {
     pub step_operators: Option<StepOperators>,
     /// The function of workers that takes most of their time, if the loop waits for workers.
     pub elsewhere: Option<Elsewhere>,
+    /// The function of other threads that takes most of their time, and the time for which the main
+    /// thread waits for them, if that is much.
+    pub threads: Option<(Elsewhere, Nanos)>,
     /// The operators by decreasing time, without the time that recording took.
     pub operators: Vec<TopOperator>,
     /// Double precision that surprises.
@@ -205,7 +211,14 @@ impl Headline {
         let is_waiting =
             run.has_workers && (is_much(run.data_wait, paths.total) || waits_for_data(&paths));
         let operators = unrecorded(analysis, top.operators, paths.total);
+        let waited = thread_wait(&paths).filter(|&waited| is_much(waited, paths.total));
+        let threads = waited.filter(|_| !is_waiting).and_then(|waited| {
+            let others = CodePaths::build(analysis, &charges.others, own, sources);
+            let found = elsewhere(&others)?;
+            is_much(found.own, waited).then_some((found, waited))
+        });
         Self {
+            threads,
             step_operators: step_operators(analysis, charges, &paths, steps),
             paths,
             elsewhere: is_waiting
@@ -235,6 +248,9 @@ impl Headline {
         let wide = self.wide.as_ref().filter(|wide| wide.first.is_some());
         if let Some(wide) = wide.filter(|wide| is_much(wide.time, self.paths.total)) {
             return Subject::WideFloats(wide);
+        }
+        if let Some((function, waited)) = &self.threads {
+            return Subject::Threads(function, *waited);
         }
         if let Some(culprit) = self.paths.culprit() {
             return Subject::Function(self.caller_to_blame(&culprit, advice).unwrap_or(culprit));
@@ -279,6 +295,7 @@ pub fn first_findings<'a>(headline: &Headline, advice: &'a Advice) -> Vec<&'a Fi
         Subject::Function(culprit) => Some(&headline.paths.paths[culprit.path]),
         Subject::Compilation(_)
         | Subject::Workers(_)
+        | Subject::Threads(..)
         | Subject::WideFloats(_)
         | Subject::Finding(_)
         | Subject::Operator(_)
@@ -311,6 +328,27 @@ fn waits_for_data(paths: &CodePaths) -> bool {
     path.mostly.as_ref().is_some_and(|called| {
         called.name.starts_with("DataLoader.") && called.time.0 * 4 >= path.own.0
     })
+}
+
+/// The calls of libraries by which a thread waits for another one.
+const THREAD_WAITS: [&str; 7] = [
+    "threading.join",
+    "threading.wait",
+    "threading.acquire",
+    "queue.get",
+    "queue.put",
+    "concurrent.futures._base.result",
+    "concurrent.futures.thread.shutdown",
+];
+
+/// Returns for how long the function to change first waits for other threads, if it does nothing
+/// else as long.
+fn thread_wait(paths: &CodePaths) -> Option<Nanos> {
+    let path = &paths.paths[paths.culprit()?.path];
+    let called = path.mostly.as_ref()?;
+    THREAD_WAITS
+        .contains(&called.name.as_str())
+        .then_some(called.time)
 }
 
 /// The facts about the origin of a profile.
@@ -476,6 +514,7 @@ mod tests {
             },
             step_operators: None,
             elsewhere: None,
+            threads: None,
             operators: Vec::new(),
             wide: None,
             has_device: false,

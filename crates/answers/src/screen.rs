@@ -129,6 +129,7 @@ impl Screen {
             "advice": self.advice,
             "profiler_us": microseconds(self.headline.paths.recording),
             "elsewhere": self.headline.elsewhere,
+            "threads": self.headline.threads.as_ref().map(|(function, _)| function),
             "operators": self.headline.operators,
             "float64": self.headline.wide,
             "memory_growth": self.growth,
