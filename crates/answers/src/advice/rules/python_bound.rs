@@ -113,17 +113,26 @@ fn function_of<'a>(facts: &Facts<'a>, id: EventId) -> Option<Function<'a>> {
     Place::parse(name).map(|place| (place.file, place.function))
 }
 
-/// Returns the functions whose calls of operators take them little of their own time.
+/// Returns the functions that take most of their time by themselves, and much more than calling their
+/// operators takes.
 fn long_functions<'a>(facts: &Facts<'a>, operators: &[u32]) -> FxHashSet<Function<'a>> {
-    let mut sums: FxHashMap<Function<'a>, (u64, u64)> = FxHashMap::default();
+    #[derive(Default)]
+    struct Sum {
+        own: u64,
+        whole: u64,
+        operators: u64,
+    }
+    let mut sums: FxHashMap<Function<'a>, Sum> = FxHashMap::default();
     for &id in &facts.calls {
         if let Some(function) = function_of(facts, id) {
-            let (own_time, calls) = sums.entry(function).or_default();
-            *own_time += facts.analysis.tree().self_time(id).0;
-            *calls += u64::from(operators[id.index()]);
+            let sum = sums.entry(function).or_default();
+            sum.own += facts.analysis.tree().self_time(id).0;
+            sum.whole += facts.profile.event(id).duration.0;
+            sum.operators += u64::from(operators[id.index()]);
         }
     }
-    let found = (sums.into_iter()).filter(|&(_, (own_time, calls))| is_long(own_time, calls));
+    let found = (sums.into_iter())
+        .filter(|(_, sum)| sum.own * 2 >= sum.whole && is_long(sum.own, sum.operators));
     found.map(|(function, _)| function).collect()
 }
 
@@ -219,6 +228,15 @@ mod tests {
         assert_eq!(blamed(&finding), "whiten");
         assert_saves(&finding, 0.5);
         assert_eq!(outcome(draw(60), "python-bound"), "clean");
+        // Between two large operators, memory is freed.
+        let large = training(4, |time, _| {
+            time.sampled();
+            time.call("train.py(30): nearest", |time| {
+                time.op("aten::pow", 2_000);
+                time.idle(500);
+            });
+        });
+        assert_eq!(outcome(large, "python-bound"), "clean");
     }
 
     // Counting words is what the program is for.
