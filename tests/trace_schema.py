@@ -111,6 +111,9 @@ def _check_event(event: Event) -> None:
         if event["name"] == "[OutOfMemory]":
             # What was asked for in vain may be any number; viewers read it as a floating-point one.
             assert int(float(value)) == value, (key, value)
+        elif key == "Comms Id":
+            # A hash of 64 bits, which torch writes as a number too.
+            assert 0 <= value < 2**64, value
         else:
             assert not isinstance(value, int) or abs(value) <= LARGEST_EXACT, (key, value)
 

@@ -21,6 +21,7 @@ use crate::events::{Events, ItemKey};
 use crate::py_cache::classes;
 
 mod amounts;
+mod collective;
 mod given;
 mod identity;
 mod kineto_event;

@@ -19,6 +19,7 @@ use mindprof_record::{
     open_with, wants_module_hierarchies,
 };
 
+use crate::collectives::{COLLECTIVE, Understanding};
 use crate::context::Context;
 use crate::inputs;
 use crate::ivalue::{Value, slice};
@@ -145,8 +146,8 @@ impl Started {
     ) -> Option<(OpenScope, Kind)> {
         // SAFETY: the record is live, and its name is a NUL-terminated string.
         unsafe {
-            let name = match state.names.find(text) {
-                Some(name) => name,
+            let found = match state.names.find(text) {
+                Some(found) => found,
                 // A record whose schema has no arguments may have no schema, and then its name is
                 // temporary.
                 None if self.observer.symbols.argument_count(self.record) == 0 => {
@@ -154,7 +155,11 @@ impl Started {
                 }
                 None => state.names.add(text, self.overload()),
             };
-            open_with(name, |inputs| self.write_inputs(inputs)).map(|open| (open, Kind::Operator))
+            let open = open_with(found.name, |inputs| self.write_inputs(inputs))?;
+            if found.is_collective {
+                self.describe_collective(&open);
+            }
+            Some((open, Kind::Operator))
         }
     }
 
@@ -204,6 +209,10 @@ impl Started {
         if kind != Kind::Backward && unsafe { (self.observer.symbols.is_async)(self.record) } {
             open.set_async();
         }
+        if kind == Kind::Operator && text == COLLECTIVE {
+            // SAFETY: the record is live.
+            unsafe { self.describe_collective(&open) };
+        }
         Some((
             open,
             if is_evaluation {
@@ -212,6 +221,25 @@ impl Started {
                 kind
             },
         ))
+    }
+
+    /// Sets the arguments of a collective, if torch describes it.
+    ///
+    /// # Safety
+    /// As for [`Started::open`].
+    #[cold]
+    unsafe fn describe_collective(&self, open: &OpenScope) {
+        static UNDERSTANDING: Understanding = Understanding::new();
+        let Some(symbols) = self.observer.symbols.collectives else {
+            return;
+        };
+        if open.is_left_out() {
+            return;
+        }
+        // SAFETY: the caller guarantees a live record.
+        if let Some(told) = unsafe { symbols.describe(self.record, &UNDERSTANDING) } {
+            open.set_arguments(&told.text, &told.numbers);
+        }
     }
 
     /// Sets the sequence number that links a backward node to its forward operator. The engine's

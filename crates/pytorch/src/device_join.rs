@@ -2,17 +2,25 @@
 //!
 //! Kineto records the devices and the calls that launch their work, the observer records operators
 //! and ranges. Once a call is on the thread that made it (`device_callers`), the ranges around it
-//! follow from its time. This adds to each stream the ranges that users named, as torch does;
-//! operators find their kernels in the analysis.
+//! follow from its time. This adds to each stream the ranges that users named, and to kernels of
+//! collectives the arguments of the operator that launched them, as torch does; operators find their
+//! kernels in the analysis.
 
-use mindprof_model::{Category, DeviceKind, Event, Flags, Links, Nanos, Part, StringId, ThreadId};
+use mindprof_model::{
+    Category, DeviceKind, Event, Flags, Links, Nanos, Part, PassthroughKind, ThreadId,
+};
 use mindprof_record::WindowEvents;
 use rustc_hash::FxHashMap;
 
+use crate::collectives::COLLECTIVE;
 use crate::device_callers::{CallerNumbers, move_calls};
 
+/// The beginning of the names of kernels that exchange data between devices.
+const EXCHANGE: &str = "nccl";
+
 /// Moves runtime calls to the window's threads, and adds the device's side of the window's ranges:
-/// on each stream, a range covers the work that was launched directly in it.
+/// on each stream, a range covers the work that was launched directly in it. Kernels that a
+/// collective launched get its arguments.
 ///
 /// ```text
 /// thread    forward        |-----------------|
@@ -32,15 +40,20 @@ pub fn join_records(window: &WindowEvents, devices: &mut Part) {
 fn join(window: &WindowEvents, devices: &mut Part, numbers: CallerNumbers) {
     move_calls(window, devices, numbers);
     let window = &window.part;
-    let ranges = Ranges::of(window);
+    describe_exchanges(window, devices);
+    let ranges = Ranges::of(window, |_, event| {
+        event.category == Category::Annotation && !event.flags.contains(Flags::HIDDEN)
+    });
     if ranges.list.is_empty() {
         return;
     }
     let launched_in = ranges.of_launches(devices);
     for (range, extent) in extents(devices, &launched_in) {
-        let name = devices
-            .strings
-            .intern(window.strings.text(ranges.list[range].name));
+        let name = devices.strings.intern(
+            window
+                .strings
+                .text(window.events()[ranges.list[range].event].name),
+        );
         let (start, duration) = (extent.start, extent.end - extent.start);
         let event = Event::new(
             Category::DeviceAnnotation,
@@ -53,11 +66,46 @@ fn join(window: &WindowEvents, devices: &mut Part, numbers: CallerNumbers) {
     }
 }
 
-/// A range that a user named, in nanoseconds since the Unix epoch.
+/// Adds the arguments of collectives to the kernels that were launched in them.
+///
+/// ```text
+/// thread    record_param_comms   |------------|          "Seq":5
+///           launch                   |-|
+/// stream    ncclDevKernel_…                |-------|     "stream":13,…,"Seq":5
+/// ```
+fn describe_exchanges(window: &Part, devices: &mut Part) {
+    let arguments = &window.passthrough;
+    let text_of = |index| arguments.of(PassthroughKind::Arguments, index);
+    let collectives = Ranges::of(window, |index, event| {
+        event.category == Category::Operator
+            && window.strings.text(event.name) == COLLECTIVE
+            && text_of(index).is_some()
+    });
+    if collectives.list.is_empty() {
+        return;
+    }
+    let launched_in = collectives.of_launches(devices);
+    let described = devices
+        .events()
+        .iter()
+        .enumerate()
+        .filter_map(|(index, work)| {
+            let is_exchange = work.category == Category::Kernel
+                && devices.strings.text(work.name).starts_with(EXCHANGE);
+            let correlation = is_exchange.then(|| devices.links(index).correlation)?;
+            let collective = &collectives.list[*launched_in.get(&correlation)?];
+            Some((index, arguments.texts.text(text_of(collective.event)?)))
+        });
+    let described: FxHashMap<usize, String> = described.collect();
+    (devices.passthrough).add_entries(PassthroughKind::Arguments, described);
+}
+
+/// A range of the window, in nanoseconds since the Unix epoch.
 struct Range {
     start: u64,
     end: u64,
-    name: StringId,
+    /// The index of its event.
+    event: usize,
     /// The system's id of its thread.
     thread: u64,
 }
@@ -68,21 +116,16 @@ struct Ranges {
 }
 
 impl Ranges {
-    fn of(window: &Part) -> Self {
+    /// Collects the events for which something holds. An asynchronous one encloses nothing.
+    fn of(window: &Part, is_range: impl Fn(usize, &Event) -> bool) -> Self {
         let zero = window.reference_unix_ns;
-        let is_range = |event: &&Event| {
-            event.category == Category::Annotation
-                && !event.flags.contains(Flags::ASYNC)
-                && !event.flags.contains(Flags::HIDDEN)
-        };
-        let mut list: Vec<Range> = window
-            .events()
-            .iter()
-            .filter(is_range)
-            .map(|event| Range {
+        let events = window.events().iter().enumerate();
+        let mut list: Vec<Range> = events
+            .filter(|(index, event)| is_range(*index, event) && !event.flags.contains(Flags::ASYNC))
+            .map(|(index, event)| Range {
                 start: zero + event.start.0,
                 end: zero + event.end().0,
-                name: event.name,
+                event: index,
                 thread: window.threads()[event.thread.index()].native,
             })
             .collect();
@@ -284,5 +327,70 @@ mod tests {
             ("step".to_owned(), 13, 125, 130),
         ];
         assert_eq!(ranges_of_streams(&devices), expected);
+    }
+
+    fn arguments(part: &Part) -> Vec<Option<String>> {
+        let passthrough = &part.passthrough;
+        let of = |index| {
+            let text = passthrough.of(PassthroughKind::Arguments, index)?;
+            Some(passthrough.texts.text(text))
+        };
+        (0..part.len()).map(of).collect()
+    }
+
+    fn add_arguments(part: &mut Part, index: usize, text: &str) {
+        let text = part.passthrough.texts.add(text).unwrap();
+        (part.passthrough).set(PassthroughKind::Arguments, index, text);
+    }
+
+    // thread     collective   |-----------------|                 "Seq":5
+    //            collective                          |------|     none recorded
+    // launches                   |   |     |           |     |    1, 2, 3, 4 and 5
+    // stream 7                     |---|                          1: an exchange
+    //                                  |--|                       2: a copy before it
+    //                                        |--|                 3: an exchange without arguments
+    //                                                  |--| |--|  4 and 5
+    #[test]
+    fn an_exchange_has_the_arguments_of_the_collective_that_launched_it() {
+        use Category::{Kernel, Operator, Runtime};
+        let mut window = window(
+            0,
+            &[
+                (Operator, COLLECTIVE, HOST, 100..120, 0),
+                (Operator, COLLECTIVE, HOST, 130..140, 0),
+                (Operator, "aten::neg", HOST, 150..160, 0),
+            ],
+        );
+        add_arguments(&mut window.part, 0, r#""Seq":5"#);
+        add_arguments(&mut window.part, 2, r#""Seq":6"#);
+        let launches = [104, 108, 112, 132, 152].into_iter().zip(1..);
+        let launches = launches
+            .map(|(start, number)| (Runtime, "cudaLaunchKernel", HOST, start..start + 1, number));
+        let kernels = [
+            "ncclDevKernel_AllReduce",
+            "copy",
+            "ncclKernel_X",
+            "ncclLate",
+            "ncclOther",
+        ];
+        let kernels = kernels.into_iter().zip(1..).map(|(name, number)| {
+            let start = 200 + u64::from(number) * 10;
+            (Kernel, name, STREAM, start..start + 5, number)
+        });
+        let mut devices = part(0, &launches.chain(kernels).collect::<Vec<_>>());
+        add_arguments(&mut devices, 5, r#""stream":7"#);
+        add_arguments(&mut devices, 6, r#""stream":7"#);
+        join_records(&window, &mut devices);
+        let found = arguments(&devices).split_off(5);
+        let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
+        let expected = [
+            Some(r#""stream":7,"Seq":5"#),
+            Some(r#""stream":7"#),
+            Some(r#""Seq":5"#),
+            None,
+            None,
+        ];
+        assert_eq!(found, expected);
+        devices.check().unwrap();
     }
 }

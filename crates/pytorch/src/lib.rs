@@ -8,6 +8,7 @@
 
 mod callback_lock;
 mod callbacks;
+mod collectives;
 mod context;
 mod cupti;
 mod device_callers;

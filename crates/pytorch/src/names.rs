@@ -12,6 +12,8 @@ use std::ffi::{CStr, CString, c_char};
 use mindprof_record::Name;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
+use crate::collectives::COLLECTIVE;
+
 /// How many operators a thread caches. torch has a few thousand; more come from schemas that are
 /// created and destroyed.
 const MOST_KNOWN: usize = 8192;
@@ -23,7 +25,15 @@ pub(crate) struct KnownNames(RefCell<FxHashMap<usize, KnownName>>);
 #[derive(Debug)]
 struct KnownName {
     text: CString,
-    name: Name,
+    found: FoundName,
+}
+
+/// The name of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FoundName {
+    pub(crate) name: Name,
+    /// Whether it is the scope around a collective, which is told by its text.
+    pub(crate) is_collective: bool,
 }
 
 impl KnownNames {
@@ -36,12 +46,12 @@ impl KnownNames {
     /// # Safety
     /// A NUL-terminated string lies at `address`.
     #[inline]
-    pub(crate) unsafe fn find(&self, address: *const c_char) -> Option<Name> {
+    pub(crate) unsafe fn find(&self, address: *const c_char) -> Option<FoundName> {
         let known = self.0.try_borrow().ok()?;
         let known = known.get(&(address as usize))?;
         // SAFETY: the caller guarantees a NUL-terminated string at `address`, and a `CString` is
         // one.
-        unsafe { are_equal(known.text.as_ptr(), address) }.then_some(known.name)
+        unsafe { are_equal(known.text.as_ptr(), address) }.then_some(known.found)
     }
 
     /// Adds the operator whose string lies at `address`. Each overload of an operator has a schema
@@ -50,7 +60,7 @@ impl KnownNames {
     /// # Safety
     /// As for [`KnownNames::find`], and `overload` is null or NUL-terminated too.
     #[cold]
-    pub(crate) unsafe fn add(&self, address: *const c_char, overload: *const c_char) -> Name {
+    pub(crate) unsafe fn add(&self, address: *const c_char, overload: *const c_char) -> FoundName {
         // SAFETY: the caller guarantees a NUL-terminated string at `address`.
         let text = unsafe { CStr::from_ptr(address) };
         let overload = if overload.is_null() {
@@ -59,15 +69,18 @@ impl KnownNames {
             // SAFETY: the caller guarantees a NUL-terminated string.
             unsafe { CStr::from_ptr(overload) }
         };
-        let name = Name::intern_overload(&text.to_string_lossy(), &overload.to_string_lossy());
+        let found = FoundName {
+            name: Name::intern_overload(&text.to_string_lossy(), &overload.to_string_lossy()),
+            is_collective: text.to_bytes() == COLLECTIVE.as_bytes(),
+        };
         if let Ok(mut known) = self.0.try_borrow_mut() {
             if known.len() >= MOST_KNOWN {
                 known.clear();
             }
             let text = text.to_owned();
-            known.insert(address as usize, KnownName { text, name });
+            known.insert(address as usize, KnownName { text, found });
         }
-        name
+        found
     }
 }
 

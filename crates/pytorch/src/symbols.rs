@@ -13,6 +13,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute_copy;
 use std::ptr::NonNull;
 
+use crate::collectives::CollectiveSymbols;
 use crate::error::{Error, Result};
 use crate::module_hierarchy::HierarchySymbols;
 
@@ -99,6 +100,8 @@ pub struct Symbols {
     pub(crate) overload_name: Option<unsafe extern "C" fn(*const RecordFunction) -> *const c_char>,
     /// `None` if torch does not tell in which modules of `TorchScript` an operator runs.
     pub(crate) hierarchy: Option<HierarchySymbols>,
+    /// `None` if torch does not describe collectives.
+    pub(crate) collectives: Option<CollectiveSymbols>,
     pub(crate) num_inputs: unsafe extern "C" fn(*const RecordFunction) -> usize,
     /// Returns whether a scope may end on another thread, and does not contain what follows its
     /// begin.
@@ -229,6 +232,7 @@ impl Symbols {
                 name: function(look_up, c"_ZNK2at14RecordFunction4nameEv")?,
                 overload_name: function(look_up, c"_ZNK2at14RecordFunction13overload_nameEv").ok(),
                 hierarchy: HierarchySymbols::resolve(look_up).ok(),
+                collectives: CollectiveSymbols::resolve(look_up).ok(),
                 num_inputs: function(look_up, c"_ZNK2at14RecordFunction10num_inputsEv")?,
                 is_async: function(look_up, c"_ZNK2at14RecordFunction7isAsyncEv")?,
                 current_thread_id: function(look_up, c"_ZN2at14RecordFunction15currentThreadIdEv")?,

@@ -11,6 +11,7 @@ use mindprof_model::{
 };
 use rustc_hash::FxHashMap;
 
+use crate::arguments::Arguments;
 use crate::capture::{Capture, ThreadCapture, WindowEvents};
 use crate::clock::Scale;
 use crate::forgotten::TickSums;
@@ -332,6 +333,11 @@ impl Scopes<'_> {
             links.set_module_hierarchy(first + place, name);
         }
         part.add_events(events);
+        if self.found.has_arguments {
+            let mut cursor = thread.cursor(&self.found.open);
+            let records = order.iter().map(|&index| cursor.at(index as usize));
+            Arguments::of_thread(thread).add_to(records, first, part);
+        }
         if capture.keep_results {
             add_results(thread, &order, first, part);
         }
@@ -491,6 +497,8 @@ struct Found {
     has_forwards: bool,
     /// Whether some scopes have external ids or record function ids.
     has_numbers: bool,
+    /// Whether some scopes have arguments beside their inputs.
+    has_arguments: bool,
 }
 
 impl Found {
@@ -507,6 +515,7 @@ impl Found {
             pieces: 0,
             has_forwards: false,
             has_numbers: false,
+            has_arguments: false,
         };
         let mut is_wanted = |record: &Record| {
             is_wanted(capture, record)
@@ -525,6 +534,7 @@ impl Found {
             found.pieces += usize::from(is_piece);
             found.has_forwards |= record.name == Record::FORWARD;
             found.has_numbers |= matches!(record.name, Record::EXTERNAL | Record::FUNCTION);
+            found.has_arguments |= record.name == Record::ARGUMENTS;
         }
         let mut indices = thread.len()..;
         found.open.retain(|record| {

@@ -25,6 +25,7 @@
 //! assert_eq!(profile.loss().total(), 0);
 //! ```
 
+mod arguments;
 mod assemble;
 mod budget;
 mod buffer;
@@ -60,6 +61,7 @@ mod sync;
 mod thread_key;
 mod thread_table;
 
+pub use arguments::ARGUMENT_NUMBER;
 pub use buffer::ThreadHandle;
 pub use capture::{Capture, Join, WindowEvents};
 pub use clock::{TimeAxis, ticks};

@@ -18,6 +18,7 @@
 //! external   start   number    EXTERNAL    0                0
 //! function   start   number    FUNCTION    0                0
 //! hierarchy  start   name      HIERARCHY   0                0
+//! arguments  start   number    ARGUMENTS   name or 0        number (low, high)
 //! ```
 
 use mindprof_model::{DeviceKind, TensorRole};
@@ -62,6 +63,7 @@ impl Record {
     pub(crate) const FUNCTION: u32 = u32::MAX - 7;
     pub(crate) const HIERARCHY: u32 = u32::MAX - 8;
     pub(crate) const RESERVED: u32 = u32::MAX - 9;
+    pub(crate) const ARGUMENTS: u32 = u32::MAX - 10;
 
     /// The first of the names that mark memory of a device, to which the device is added.
     const DEVICE_MEMORY: u32 = u32::MAX - 0x2_0000;
@@ -156,6 +158,13 @@ impl Record {
     /// name.
     pub(crate) const fn hierarchy(start: u64, name: u32) -> Self {
         Self::other(Self::HIERARCHY, start, name as u64, 0, 0)
+    }
+
+    /// Returns a record of the arguments of a scope that began at `start`: two of the numbers in
+    /// their text. The first such record of the scope has the name of the text, the others have
+    /// zero.
+    pub(crate) const fn arguments(start: u64, name: u32, numbers: [u64; 2]) -> Self {
+        Self::other(Self::ARGUMENTS, start, numbers[0], numbers[1], name)
     }
 
     /// Returns the third word of a record that is not a scope.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mindprof_model::LossCause;
 
+use crate::arguments;
 use crate::clock::ticks;
 use crate::gate::Gate;
 use crate::inputs::InputsRewriter;
@@ -279,6 +280,19 @@ impl OpenScope {
         if !name.is_refused() {
             local::push_side_record(gate, Record::hierarchy(self.start, name.raw()));
         }
+    }
+
+    /// Sets arguments of this scope beside its inputs, as the members of a JSON object, without its
+    /// braces. Each [`ARGUMENT_NUMBER`](crate::ARGUMENT_NUMBER) in the text stands for the next of the numbers, so that
+    /// scopes whose arguments differ only in numbers share a text. Call this on the thread that the
+    /// scope was opened on.
+    #[cold]
+    pub fn set_arguments(&self, text: &str, numbers: &[u64]) {
+        let gate = Gate::load();
+        if text.is_empty() || gate.epoch() != self.epoch {
+            return;
+        }
+        arguments::set(gate, self.start, text, numbers);
     }
 
     #[inline]

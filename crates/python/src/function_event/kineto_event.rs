@@ -15,6 +15,7 @@ use pyo3::types::{PyDict, PyList};
 use pyo3::{PyTraverseError, PyVisit};
 
 use super::FunctionEvent;
+use super::collective::COLLECTIVE;
 use crate::averages::text_list;
 use crate::error::ProfilerError;
 use crate::events::{Events, item_name};
@@ -22,9 +23,6 @@ use crate::names::device_type;
 
 /// torch's value for times that only its older recorders measured.
 const NOT_MEASURED: i64 = -1;
-
-/// The operator that describes a collective, whose description is not recorded.
-const COLLECTIVE: &str = "record_param_comms";
 
 /// An event of a recording as torch's collector would list it: memory records are events too.
 ///
@@ -56,15 +54,23 @@ impl KinetoEvent {
         zero.saturating_add(since_zero)
     }
 
-    /// Refuses an accessor whose value is unknown for a collective.
-    fn refuse_collective(&self, accessor: &str) -> PyResult<()> {
-        if self.name() != COLLECTIVE {
-            return Ok(());
+    /// Returns what is recorded of a collective. Other events have nothing, as in torch.
+    ///
+    /// # Errors
+    /// If it is a collective whose arguments are unknown: torch always has them.
+    fn told<'py>(
+        &self,
+        accessor: &str,
+        found: Option<Bound<'py, PyDict>>,
+        py: Python<'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        if found.is_none() && self.name() == COLLECTIVE {
+            return Err(ProfilerError::new_err(format!(
+                "{accessor}() of this {COLLECTIVE} is not recorded: \
+                 record collectives with torch's own profiler"
+            )));
         }
-        Err(ProfilerError::new_err(format!(
-            "{accessor}() of {COLLECTIVE} is not recorded: \
-             record collectives with torch's own profiler"
-        )))
+        Ok(found.unwrap_or_else(|| PyDict::new(py)))
     }
 }
 
@@ -264,13 +270,11 @@ impl KinetoEvent {
     }
 
     fn extra_meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.refuse_collective("extra_meta")
-            .map(|()| PyDict::new(py))
+        self.told("extra_meta", self.event.collective_texts(py)?, py)
     }
 
     fn typed_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        self.refuse_collective("typed_metadata")
-            .map(|()| PyDict::new(py))
+        self.told("typed_metadata", self.event.collective_arguments(py)?, py)
     }
 
     fn python_id(&self) -> i64 {

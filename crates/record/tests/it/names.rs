@@ -3,9 +3,10 @@
 
 use std::fs;
 
-use mindprof_model::{EventId, Flags, Links, LossCause, Profile};
+use mindprof_model::{EventId, Flags, Links, LossCause, PassthroughKind, Profile};
 use mindprof_record::{
-    Name, NameKind, Options, Session, Site, open, open_range, scope, wants_module_hierarchies,
+    ARGUMENT_NUMBER, Name, NameKind, Options, Session, Site, open, open_range, scope,
+    wants_module_hierarchies,
 };
 use proptest::prelude::*;
 
@@ -188,6 +189,64 @@ fn the_modules_of_an_operator_are_kept_for_those_who_ask() {
             None
         ]
     );
+}
+
+/// ```text
+/// outer   |-----------------|    two numbers
+///  inner     |------|            the same text, other numbers
+///  other              |--|       a text without numbers
+///  last                    |     none
+/// ```
+#[test]
+fn scopes_have_arguments_whose_numbers_differ() {
+    let name = |text| Name::intern(text, NameKind::Operator);
+    let session = Session::start(Options::default());
+    let text = format!(r#""Seq":{ARGUMENT_NUMBER},"In":"[{ARGUMENT_NUMBER}, {ARGUMENT_NUMBER}]""#);
+    let outer = open(name("outer")).expect("a window is open");
+    outer.set_arguments(&text, &[1, 0, u64::MAX]);
+    let inner = open(name("inner")).expect("a window is open");
+    inner.set_arguments(&text, &[2, 3, 4]);
+    inner.close();
+    let other = open(name("other")).expect("a window is open");
+    other.set_arguments(r#""dtype":"Float""#, &[]);
+    other.close();
+    let last = open(name("last")).expect("a window is open");
+    last.set_arguments("", &[]);
+    last.close();
+    let nested = Session::start(Options::default());
+    outer.close();
+    assert!(arguments(&nested.stop().assemble()).is_empty());
+    assert_eq!(
+        arguments(&session.stop().assemble()),
+        [
+            Some(r#""Seq":1,"In":"[0, 18446744073709551615]""#.to_owned()),
+            Some(r#""Seq":2,"In":"[3, 4]""#.to_owned()),
+            Some(r#""dtype":"Float""#.to_owned()),
+            None,
+        ]
+    );
+}
+
+#[test]
+fn an_open_scope_has_its_arguments_and_one_of_an_ended_recording_has_none() {
+    let session = Session::start(Options::default());
+    let scope = open(Name::intern("op", NameKind::Operator)).expect("a window is open");
+    scope.set_arguments(r#""a":1"#, &[]);
+    let profile = session.stop().assemble();
+    assert_eq!(arguments(&profile), [Some(r#""a":1"#.to_owned())]);
+    let session = Session::start(Options::default());
+    scope.set_arguments(r#""a":2"#, &[]);
+    scope.close();
+    assert!(session.stop().assemble().passthrough().is_empty());
+}
+
+fn arguments(profile: &Profile) -> Vec<Option<String>> {
+    let passthrough = profile.passthrough();
+    let of = |index| {
+        let text = passthrough.of(PassthroughKind::Arguments, index)?;
+        Some(passthrough.texts.text(text))
+    };
+    (0..profile.events().len()).map(of).collect()
 }
 
 #[test]
