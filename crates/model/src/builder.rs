@@ -88,9 +88,9 @@ impl ProfileBuilder {
     }
 }
 
-/// Orders the events. Of two events with the same interval, a call of Python is the outer one:
-/// an estimated call that made a single operator has its interval. Otherwise it is the first one
-/// added, because the sort is stable.
+/// Orders the events. A call of Python encloses another event of the same interval: an estimated
+/// call that made a single operator has its interval. Otherwise the first one added is the outer
+/// one, because the sort is stable.
 fn sort_events(whole: &mut Part) {
     let key = |event: &Event| {
         let is_call = event.category == Category::PythonFunction;

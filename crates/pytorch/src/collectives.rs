@@ -248,7 +248,7 @@ impl Map {
     }
 }
 
-/// Reads a `std::string` whose room for short texts lies at `room`, or returns `None` if it is none.
+/// Reads a `std::string` whose room for short texts lies at `room`, or returns `None` if it is not one.
 /// The words are the address of its bytes, their number, and how many fit if they are elsewhere.
 fn examined_text([begin, len, capacity]: [u64; 3], room: u64) -> Option<String> {
     let is_short = begin == room;

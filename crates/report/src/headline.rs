@@ -186,7 +186,7 @@ fn many_text(calls: u64, each: Option<StepOperators>) -> Option<String> {
 /// Returns the functions that call the culprit, unless they only pass on.
 fn callers_text(paths: &CodePaths, culprit: &Culprit) -> Option<String> {
     let mut callers: Vec<String> = Vec::new();
-    // An estimated path without any time of its own tells nothing about who calls.
+    // An estimated path without any time says nothing about who calls.
     let is_used = |path: &&usize| paths.paths[**path].total > Nanos::ZERO;
     for &path in culprit.paths.iter().filter(is_used) {
         let Some(index) = paths.caller(path) else {

@@ -92,8 +92,8 @@ impl Sources {
     /// A node that adds a gradient to a parameter has no number and no forward operator. The engine
     /// runs it right after the node that computed the gradient, so it shares the stack of that node.
     ///
-    /// A node may also be Python code: the `backward` of an `autograd.Function`. What that calls has
-    /// lines of its own.
+    /// A node may also be Python code: the `backward` of an `autograd.Function`. Events inside it are
+    /// charged to its lines.
     pub(crate) fn build_of_makers(
         profile: &Profile,
         tree: &Tree,

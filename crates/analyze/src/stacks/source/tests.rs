@@ -151,7 +151,7 @@ fn python_code_of_a_backward_node_has_its_own_lines() {
         let name = builder.strings.intern(name);
         let (start, duration) = (Nanos(start), Nanos(end - start));
         let mut event = Event::new(Category::Operator, name, thread, start, duration);
-        event.set_sequence((start < 25).then_some(7));
+        event.set_sequence((start < Nanos(25)).then_some(7));
         event.scope = scope;
         event.stack = stack;
         let mut links = Links::new(1, 0);
