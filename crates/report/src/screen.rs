@@ -321,7 +321,7 @@ fn error_text(screen: &Screen) -> Option<String> {
     let recorded = screen.headline.paths.total + recording;
     let cost = is_share(recording, recorded, LEAST).then(|| {
         format!(
-            "without the profiler's own {}",
+            "without an estimated {} for the profiler itself",
             percent(recording, recorded)
         )
     });

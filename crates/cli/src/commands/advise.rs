@@ -79,6 +79,12 @@ pub(crate) fn run(args: &AdviseArgs) -> anyhow::Result<Outcome> {
             width: width.filter(|&width| width > 0),
         };
         print(&advice_text(&advice, layout))?;
+        if advice.findings.is_empty() && advice.steps > 0 {
+            tell(&format!(
+                "next: mindprof functions {} shows where the time is spent",
+                args.trace.display()
+            ));
+        }
     }
     let Some(limit) = args.fail_over else {
         return Ok(Outcome::Fine);

@@ -291,7 +291,7 @@ fn shares_of_the_smallest_operators_are_parts_of_the_whole() {
     let screen = screen_of(profile, ScreenFacts::default());
     let text = screen_text(&screen, &end());
     assert!(
-        text.contains("without the profiler's own 30 %"),
+        text.contains("without an estimated 30 % for the profiler itself"),
         "40 % of metrics: {text}"
     );
     let total = screen.headline.paths.total;
