@@ -77,6 +77,75 @@ def test_back_returns_to_the_same_place(page: Page) -> None:
     assert page.run("[location.hash, scrollY]") == ["#operators", 500]
 
 
+def test_back_undoes_zoom_grouping_and_pages(page: Page) -> None:
+    page.go("#flames")
+    page.run("document.getElementById('flame-graph').focus()")
+    page.press("ArrowDown")
+    page.press("Enter")
+    page.settle()
+    assert "node=" in page.run("location.hash")
+    page.run("history.back()")
+    page.settle()
+    assert page.run("location.hash") == "#flames"
+    page.go("#operators")
+    page.click("#operators [aria-label='Next page']")
+    page.settle()
+    assert page.run("location.hash") == "#operators?page=2"
+    first = table_cells(page, "[data-table=operators]")[0][0]
+    page.run("document.querySelector('#operators tbody a').click()")
+    page.settle()
+    page.run("history.back()")
+    page.settle()
+    assert table_cells(page, "[data-table=operators]")[0][0] == first
+    page.click("[data-shows=operators-shape]")
+    page.settle()
+    assert page.run("location.hash") == "#operators?by=operators-shape"
+    page.run("history.back()")
+    page.settle()
+    assert page.run("location.hash") == "#operators?page=2"
+    page.run("history.back()")
+    page.settle()
+    assert page.run("location.hash") == "#operators"
+
+
+def test_a_grouped_row_leads_to_its_group(page: Page) -> None:
+    page.go("#operators?by=operators-shape")
+    rows = "document.querySelector('[data-table=operators-shape] tbody tr')"
+    page.run(f"{rows}.querySelector('a').click()")
+    page.settle()
+    text = page.run("document.getElementById('detail-body').textContent")
+    tile = page.run("document.querySelector('#detail-body .tiles b').textContent")
+    assert f"These are the {tile} call" in text
+    page.run("document.querySelector('#detail-body p a').click()")
+    page.settle()
+    assert "These are" not in page.run("document.getElementById('detail-body').textContent")
+
+
+def test_a_filter_without_a_hit_is_told_and_cleared(page: Page) -> None:
+    page.go("#operators?filter=nosuchname")
+    holder = "document.querySelector('[data-table=operators]')"
+    assert "Nothing matches \u201cnosuchname\u201d." in page.run(f"{holder}.textContent")
+    page.click("[data-table=operators] .none button")
+    page.settle()
+    assert page.run("location.hash") == "#operators"
+    assert len(table_cells(page, "[data-table=operators]")) > 10
+
+
+def test_no_number_is_cut_in_a_narrow_window(browser: Browser, write_page: Write) -> None:
+    page = browser.open(write_page(GPT), "#code", width=360)
+    cut = """[...document.querySelectorAll('.pane.shown .wide')].filter((holder) => {
+      const edge = holder.getBoundingClientRect().left + holder.clientWidth;
+      return [...holder.querySelectorAll('thead th')].some((head) => {
+        const { left, right } = head.getBoundingClientRect();
+        return left < edge - 2 && right > edge + 2;
+      });
+    }).length"""
+    for pane in ("code", "flames", "operators"):
+        page.go(f"#{pane}")
+        assert page.run(cut) == 0, pane
+    page.close()
+
+
 def test_a_detail_says_where_it_belongs_and_leads_back(browser: Browser, page: Page) -> None:
     page.go("#operators")
     page.run("scrollTo(0, 300)")

@@ -105,7 +105,7 @@ test("a selection names a stream once, and copies and fills are no kernels", () 
   const columns = new Map(Object.entries({ gap: [0, 10, 5], inside: [0, 0, 0], duration: [20, 20, 5], name: [1, 2, 3], category: [4, 4, 4] })
     .map(([name, values]) => [name, Uint32Array.from(values)]));
   const stream = { is_stream: true, process: 0, thread: 7 };
-  const tracks = [{ ...stream, name: "cuda:0 stream 7", first: 0, count: 1 }, { ...stream, name: "cuda:0 stream 7, overlapping 1", first: 1, count: 2 }];
+  const tracks = [{ ...stream, name: "cuda:0 stream 7", first: 0, count: 1 }, { ...stream, name: "cuda:0 stream 7, events that overlap (1)", first: 1, count: 2 }];
   const strings = ["", "kernel", "Memcpy HtoD (Pageable -> Device)", "Memset (Device)"];
   const profile = new Profile({ strings, tracks, steps: [], events: 3, span: 100, memory: [] }, columns);
   const events = JSON.parse(traceText(profile, [0, 100])).traceEvents;

@@ -22,6 +22,11 @@ test("bytes and amounts have the unit that fits", () => {
   assert.equal(markText(127867500, 500), "127.8675 ms");
 });
 
+test("negative numbers have a minus, and differences of shares a sign", () => {
+  const texts = [numberText(-1536, "bytes"), numberText(-0.25, "share"), numberText(-1000, "count"), numberText(0.697, "points"), numberText(-0.03, "points"), numberText(0, "points")];
+  assert.deepEqual(texts, ["\u22121.50 KB", "\u221225.0 %", "\u22121,000", "+69.7 points", "\u22123.0 points", "0"]);
+});
+
 test("an address keeps a view, whatever is in its names", () => {
   const view = { pane: "detail", query: { kind: "operator", name: "a&b=c #?%+<\u00e9>" } };
   assert.deepEqual(readView(writeView(view)), view);
@@ -30,13 +35,14 @@ test("an address keeps a view, whatever is in its names", () => {
   assert.deepEqual(readView("#detail?kind=operator&name=aten::mm%20%3Cx%3E").query.name, "aten::mm <x>");
 });
 
-test("tables of a pane keep their filters and orders under their names", () => {
+test("tables of a pane keep their filters, orders and pages under their names", () => {
   /** @type {Record<string, string>} */
   const query = { "kernels.filter": "gemm", "kernels.sort": "Time.up", "streams.sort": "Count.down" };
   const kernels = keptTable("kernels", query, (part) => Object.assign(query, part));
   assert.deepEqual([kernels.filter, kernels.sort, keptTable("copies", query, () => {}).sort], ["gemm", "Time.up", ""]);
-  kernels.onView({ filter: "", sort: "Calls.down" });
-  assert.equal(writeView({ pane: "kernels", query }), "#kernels?kernels.sort=Calls.down&streams.sort=Count.down");
+  kernels.onView({ filter: "", sort: "Calls.down", page: "3" });
+  assert.equal(writeView({ pane: "kernels", query }), "#kernels?kernels.sort=Calls.down&streams.sort=Count.down&kernels.page=3");
+  assert.equal(keptTable("kernels", query, () => {}).page, "3");
 });
 
 test("ranges that are none are refused", () => {

@@ -34,17 +34,17 @@ export function writeView(view) {
 }
 
 /**
- * Returns the filter and order of a table in the address, and how changes of them get there. Several
+ * Returns the filter, order and page of a table in the address, and how changes of them get there. Several
  * tables of a pane stand side by side under their names.
  * @param {string} id
  * @param {Record<string, string>} query
  * @param {(part: Record<string, string>) => void} keep
  */
 export function keptTable(id, query, keep) {
-  const [filter, sort] = [`${id}.filter`, `${id}.sort`];
+  const [filter, sort, page] = ["filter", "sort", "page"].map((part) => `${id}.${part}`);
   return {
-    filter: query[filter] || "", sort: query[sort] || "",
-    onView: (/** @type {{ filter: string, sort: string }} */ view) => keep({ [filter]: view.filter, [sort]: view.sort }),
+    filter: query[filter] || "", sort: query[sort] || "", page: query[page] || "",
+    onView: (/** @type {{ filter: string, sort: string, page: string }} */ view) => keep({ [filter]: view.filter, [sort]: view.sort, [page]: view.page }),
   };
 }
 

@@ -11,7 +11,7 @@ const FAMILIES = [
   { from: 95, span: 60, saturation: 30, shade: 4 },
   { from: 30, span: 25, saturation: 55, shade: 2 },
   { from: 0, span: 360, saturation: 58, shade: 0 },
-  { from: 215, span: 20, saturation: 18, shade: 6 },
+  { from: 168, span: 14, saturation: 38, shade: 8 },
   { from: 0, span: 1, saturation: 0, shade: 4 },
 ];
 

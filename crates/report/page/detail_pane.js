@@ -12,6 +12,7 @@ import { addTable, groupTable, showSource } from "./detail_parts.js";
 import { showFinding } from "./finding_detail.js";
 import { costOf, showCost } from "./costs.js";
 import { cellName } from "./sorting.js";
+import { groupOf } from "./groups.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 /** @typedef {import("./sorting.js").Cell} Cell */
@@ -24,20 +25,24 @@ const LEAST_PERCENTILES = 10;
  * Shows the detail that an address asks for.
  * @param {Profile} profile
  * @param {Record<string, string>} query
+ * @param {Map<string, import("./tables.js").TableData>} tables
  */
-export function showDetail(profile, query) {
+export function showDetail(profile, query, tables) {
   const root = byId("detail-body");
   const name = query.name || "";
   root.replaceChildren();
   if (query.kind === "finding") return showFinding(profile, root, readIndex(name, profile.document.findings.length));
   const { title, isWanted, place } = wanted(query.kind || "event", name);
   const cost = costOf(profile, query.kind || "event", name);
-  root.append(make("h1", {}, cost ? cellName(cost.row[0]) : title), make("p", { class: "quiet" }, KINDS.get(query.kind) || "Event"));
+  root.append(make("h1", {}, cost ? cellName(cost.row[0]) : title), make("p", { class: "quiet" }, KINDS.get(query.kind) || "All events of this name"));
   if (cost) showCost(root, cost);
   const numbers = new Set();
   profile.strings.forEach((text, number) => { if (isWanted(text)) numbers.add(number); });
   if (place) showSource(profile, root, place.file, place.line);
-  const events = eventsOf(profile, numbers, query.kind || "event");
+  const all = eventsOf(profile, numbers, query.kind || "event"), group = groupOf(profile, tables, query, [...all.cpu, ...all.device]);
+  if (group) root.append(make("p", {}, `${group.text} `, group.events ? make("a", { href: `#detail?kind=${query.kind}&name=${encodeURIComponent(name)}` }, "Show all of them") : null));
+  const isShown = (/** @type {number} */ index) => !group?.events || group.events.has(index);
+  const events = { cpu: all.cpu.filter(isShown), device: all.device.filter(isShown) };
   if (events.cpu.length > 0 && events.device.length > 0) {
     for (const [part, title] of /** @type {[number[], string][]} */ ([[events.cpu, "On the CPU"], [events.device, "On the device"]])) {
       root.append(make("h2", { class: "part" }, title));

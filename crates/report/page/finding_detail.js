@@ -23,7 +23,7 @@ export function showFinding(profile, root, number) {
   root.append(
     make("h1", {}, finding.cause), make("p", { class: "quiet" }, `Finding ${finding.rule}, ${finding.confidence} confidence`),
     make("ul", { class: "tiles" },
-      finding.is_priced ? make("li", {}, make("b", {}, finding.price), make("span", {}, "of a step would be saved")) : null,
+      finding.is_priced ? make("li", {}, make("b", {}, finding.price), make("span", {}, finding.is_least ? "of a step or more would be saved" : "of a step would be saved")) : null,
       finding.range ? make("li", {}, make("b", {}, finding.range), make("span", {}, "likely, from least to most")) : null,
       finding.count > 0 ? make("li", {}, make("b", {}, grouped(finding.count)), make("span", {}, finding.count === 1 ? "event shows it" : "events show it")) : null),
     ...finding.lines.map((/** @type {string} */ line) => make("p", { title: line.includes("...") ? finding.name : null }, line)),

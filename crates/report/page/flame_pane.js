@@ -12,15 +12,24 @@ import { detailAddress } from "./events_table.js";
 import { shownName } from "./names.js";
 
 const FRAME = 18;
+/** The frame of a wait, which no event has as its name. */
+const WAITING = "waiting for the backward thread";
+/** What shares are shares of. */
+const WHOLES = new Map([
+  ["cpu", "the CPU time of all threads, with waits of the main thread but without those of the others"],
+  ["device", "the time of all kernels in the recording"], ["memory", "the memory in use at the peak"],
+]);
 
 export class FlamePane {
   /**
    * @param {import("./profile.js").Profile} profile
    * @param {(query: Record<string, string>) => void} keep
+   * @param {() => void} step  Makes the view that follows a step back of its own.
    */
-  constructor(profile, keep) {
+  constructor(profile, keep, step) {
     this.profile = profile;
     this.keep = keep;
+    this.step = step;
     this.pictures = profile.document.flames;
     this.frame = byId("flame-graph");
     this.root = 0;
@@ -72,14 +81,14 @@ export class FlamePane {
   /** @param {import("./tree.js").FlameTree} tree */
   showTable(tree) {
     const whole = tree.whole[0] || 1;
-    const kind = this.picture.kind;
+    const { kind, id } = this.picture, of = `The share of ${WHOLES.get(id)}.`;
     const rows = sumByFrame(tree).slice(0, 2000).map((sum) => {
       const name = this.profile.strings[sum.frame];
-      return /** @type {import("./sorting.js").Cell[]} */ ([[name, detailAddress(name)], sum.own, sum.own / whole, sum.whole, sum.whole / whole]);
+      return /** @type {import("./sorting.js").Cell[]} */ ([name === WAITING ? name : [name, detailAddress(name)], sum.own, sum.own / whole, sum.whole, sum.whole / whole]);
     });
     showTable(byId("flame-table"), {
       id: "frames", caption: `Frames: ${this.picture.title}`, sorted: 1, rows,
-      columns: [{ title: "Frame", kind: "name" }, { title: "Self", kind, meaning: "Without the frames that it calls." }, { title: "Self %", kind: "share" }, { title: "Total", kind }, { title: "Total %", kind: "share" }],
+      columns: [{ title: "Frame", kind: "name" }, { title: "Self", kind, meaning: "Without the frames that it calls." }, { title: "Self %", kind: "share", meaning: of }, { title: "Total", kind, meaning: "With the frames that it calls." }, { title: "Total %", kind: "share", meaning: of }],
     }, keptTable("frames", this.kept, (part) => { Object.assign(this.kept, part); this.keep(part); }));
     byId("flame-table").classList.add("wide");
   }
@@ -90,6 +99,7 @@ export class FlamePane {
    */
   choose(id, isInverted) {
     if (!this.picture) return;
+    this.step();
     this.take(id, isInverted);
     this.draw();
     this.keepView();
@@ -243,6 +253,7 @@ export class FlamePane {
 
   /** @param {number} node */
   zoomTo(node) {
+    if (Math.max(0, node) !== this.root) this.step();
     this.root = Math.max(0, node);
     this.selected = this.root;
     this.draw();

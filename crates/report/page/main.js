@@ -107,19 +107,20 @@ class Report {
     const { id } = section, { profile, visit } = this;
     /** @param {Record<string, string>} part */
     const keep = (part) => visit.keep(id, part);
+    const step = () => visit.step();
     if (id === "step") {
       if (!this.steps) this.steps = new StepPane(profile, keep);
       this.steps.show(query);
     } else if (id === "flames") {
-      if (!this.flames) this.flames = new FlamePane(profile, keep);
+      if (!this.flames) this.flames = new FlamePane(profile, keep, step);
       this.flames.show(query);
     } else if (id === "operators") {
       const chosen = this.steps ? this.steps.timeline.chosen : null;
-      showOperators(this.tables, profile, query, chosen, keep);
+      showOperators(this.tables, profile, query, chosen, keep, step);
     } else if (id === "detail") {
-      showDetail(profile, query);
+      showDetail(profile, query, this.tables);
     }
-    if (id !== "operators") this.fillTables(section, query, keep);
+    if (id !== "operators") this.fillTables(section, query, keep, step);
     if (this.filled.has(id)) return;
     this.filled.add(id);
     for (const figure of section.querySelectorAll("[data-memory]")) showMemory(figure, profile.document.memory[Number(figure.getAttribute("data-memory"))]);
@@ -130,16 +131,17 @@ class Report {
    * @param {HTMLElement} section
    * @param {Record<string, string>} query
    * @param {(part: Record<string, string>) => void} keep
+   * @param {() => void} step
    */
-  fillTables(section, query, keep) {
+  fillTables(section, query, keep, step) {
     for (const holder of section.querySelectorAll("[data-table]")) {
       const id = holder.getAttribute("data-table") || "", table = this.tables.get(id);
       if (!table) continue;
       const options = keptTable(id, query, (part) => { this.shownBy.set(id, Object.values(part).join("\n")); keep(part); });
-      const by = `${options.filter}\n${options.sort}`;
+      const by = `${options.filter}\n${options.sort}\n${options.page}`;
       if (this.shownBy.get(id) === by) continue;
       this.shownBy.set(id, by);
-      showTable(/** @type {HTMLElement} */ (holder), table, options);
+      showTable(/** @type {HTMLElement} */ (holder), table, { ...options, onTurn: step });
     }
   }
 }
@@ -179,6 +181,14 @@ async function begin() {
       if (field) field.focus(); else location.hash = "#step";
     },
   });
+  // Paper cannot be unfolded. The points of a chart are too many for it.
+  /** @type {HTMLDetailsElement[]} */
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open]):not(:has(.points))")].map((one) => /** @type {HTMLDetailsElement} */ (one));
+    for (const one of folded) one.open = true;
+  });
+  addEventListener("afterprint", () => { for (const one of folded) one.open = false; });
   if (!location.hash) history.replaceState(null, "", `#${FIRST}`);
   report.show();
   document.documentElement.setAttribute("data-ready", String(Math.round(performance.now())));

@@ -1,7 +1,7 @@
 // @ts-check
 // Numbers as text, with the rules of the tables that Rust writes. Nothing here accesses the page.
 
-/** @typedef {"name" | "text" | "time" | "bytes" | "count" | "share" | "amount"} Kind */
+/** @typedef {"name" | "text" | "time" | "bytes" | "count" | "share" | "points" | "amount"} Kind */
 
 const BYTE_UNITS = ["B", "KB", "MB", "GB"];
 const PREFIXES = [["P", 1e15], ["T", 1e12], ["G", 1e9], ["M", 1e6], ["k", 1e3]];
@@ -85,9 +85,12 @@ export function countedText(count, noun) {
  * Returns a number of a column as text.
  * @param {number} number
  * @param {Kind} kind
+ * @returns {string}
  */
 export function numberText(number, kind) {
   if (number === 0) return "0";
+  if (kind === "points") return `${number > 0 ? "+" : "\u2212"}${(Math.abs(number) * 100).toFixed(1)} points`;
+  if (number < 0) return `\u2212${numberText(-number, kind)}`;
   switch (kind) {
     case "time": return timeText(number);
     case "bytes": return bytesText(number);

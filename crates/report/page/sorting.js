@@ -15,6 +15,14 @@ export function cellName(cell) {
 }
 
 /**
+ * Returns the column that tells the groups of a table of operators apart; -1 if it has none.
+ * @param {{ id: string, columns: { title: string, kind: string }[] }} table
+ */
+export function groupColumn({ id, columns }) {
+  return id.startsWith("operators-") ? columns.findIndex(({ title, kind }) => kind === "text" && title !== "Runs on") : -1;
+}
+
+/**
  * Returns the order of rows by a column. Empty cells come last, and equal ones keep their order.
  * @param {Cell[][]} rows
  * @param {number} column

@@ -186,7 +186,7 @@ export class StepPane {
   deviceNote(step) {
     const [from, to] = deviceRange(step);
     const see = make("button", { type: "button", onclick: () => this.timeline.see([from, to]) }, "See its work on the device");
-    return make("p", {}, `The device runs behind the CPU: its work of step ${step.number} takes ${timeText(to - from)}, from ${momentText(from)} to ${momentText(to)}, and so does the critical path of the step. `, see);
+    return make("p", {}, `The device runs behind the CPU: it works on step ${step.number} for ${timeText(to - from)}, from ${momentText(from)} to ${momentText(to)}, and the critical path of the step lies there too. `, see);
   }
 
   /** @param {number} index */
@@ -212,10 +212,11 @@ export class StepPane {
 }
 
 /**
- * Returns the step with the median duration.
+ * Returns the step with the median duration: on the device, if that is behind the CPU.
  * @param {Profile} profile
  */
 export function medianStep(profile) {
-  const sorted = [...profile.steps].sort((a, b) => a.duration - b.duration);
+  const length = (/** @type {import("./profile.js").Step} */ step) => profile.document.is_behind && step.device ? step.device[1] : step.duration;
+  const sorted = [...profile.steps].sort((a, b) => length(a) - length(b));
   return sorted[Math.max(0, Math.ceil(sorted.length / 2) - 1)];
 }

@@ -3,6 +3,7 @@
 import { grouped, numberText } from "./numbers.js";
 import { shortName, shownName } from "./names.js";
 import { download, make, say } from "./elements.js";
+import { readIndex } from "./address.js";
 import { cellName, isMatching, readOrder, sortedOrder } from "./sorting.js";
 import { csvText } from "./csv.js";
 
@@ -22,12 +23,12 @@ const FEW_ROWS = 12;
  * Shows a table in an element: its rows page by page, with a filter and a way to export them.
  * @param {HTMLElement} root
  * @param {TableData} table
- * @param {{ filter?: string, sort?: string, onView?: (view: { filter: string, sort: string }) => void }} [options]
+ * @param {{ filter?: string, sort?: string, page?: string, onTurn?: () => void, onView?: (view: { filter: string, sort: string, page: string }) => void }} [options]
  */
 export function showTable(root, table, options = {}) {
   const { columns, rows } = table;
   // Rows come in the order of the sorted column, apart from ranges, which come last.
-  const state = { filter: options.filter || "", column: table.sorted, isRising: false, page: 0, isGiven: true };
+  const state = { filter: options.filter || "", column: table.sorted, isRising: false, page: Math.max(0, readIndex(options.page, 1e6) - 1), isGiven: true };
   const asked = readOrder(columns, options.sort);
   if (asked) Object.assign(state, asked, { isGiven: false });
   const isOfWords = columns.map(({ kind }, index) => kind === "text" && rows.every((row) => typeof row[index] === "number" || cellName(row[index]).length <= WORD));
@@ -43,7 +44,8 @@ export function showTable(root, table, options = {}) {
   const element = make("table", {}, make("caption", {}, table.caption), make("thead", {}, make("tr", {}, ...heads)), body);
   // Paper has no tools that tell how many rows there are.
   const printed = make("p", { class: "printed quiet" });
-  root.replaceChildren(element, printed);
+  const none = make("p", { class: "none" });
+  root.replaceChildren(element, none, printed);
   if (root.previousElementSibling?.classList.contains("small")) root.previousElementSibling.remove();
   // The caption of a table stands above its filter, as a heading.
   const heading = root.previousElementSibling;
@@ -76,7 +78,7 @@ export function showTable(root, table, options = {}) {
 
   function tellView() {
     const sort = state.column === null ? "" : `${columns[state.column].title}.${state.isRising ? "up" : "down"}`;
-    if (options.onView) options.onView({ filter: state.filter, sort: state.isGiven ? "" : sort });
+    if (options.onView) options.onView({ filter: state.filter, sort: state.isGiven ? "" : sort, page: state.page ? String(state.page + 1) : "" });
   }
 
   /** @returns {Cell[][]} */
@@ -91,6 +93,7 @@ export function showTable(root, table, options = {}) {
     state.page = Math.min(state.page, last);
     const first = state.page * PAGE_ROWS;
     body.replaceChildren(...found.slice(first, first + PAGE_ROWS).map((row) => make("tr", {}, ...row.map((cell, index) => cellElement(cell, columns[index].kind, isOfWords[index])))));
+    fitColumns(root, heads);
     heads.forEach((element, index) => {
       if (state.column === index) element.setAttribute("aria-sort", state.isRising ? "ascending" : "descending");
       else element.removeAttribute("aria-sort");
@@ -99,6 +102,9 @@ export function showTable(root, table, options = {}) {
     count.textContent = rows.length > FEW_ROWS ? `${all} rows` : "";
     const filtered = state.filter.trim() ? `, of the rows with \u201c${state.filter.trim()}\u201d` : "";
     printed.textContent = last > 0 || filtered ? `Rows ${found.length ? first + 1 : 0} to ${Math.min(first + PAGE_ROWS, found.length)} of ${grouped(found.length)}${filtered}.` : "";
+    const isNone = found.length === 0 && rows.length > 0;
+    element.hidden = isNone;
+    none.replaceChildren(...isNone ? [`Nothing matches \u201c${state.filter.trim()}\u201d. `, make("button", { type: "button", onclick: clear }, "Clear the filter")] : []);
     pages.replaceChildren();
     if (last > 0) {
       pages.append(
@@ -111,8 +117,17 @@ export function showTable(root, table, options = {}) {
 
   /** @param {number} by */
   function turn(by) {
+    if (options.onTurn) options.onTurn();
     state.page += by;
     draw();
+    tellView();
+  }
+
+  function clear() {
+    state.filter = filter.value = "";
+    draw();
+    tellView();
+    filter.focus();
   }
 
   function save() {
@@ -129,11 +144,34 @@ export function showTable(root, table, options = {}) {
 function cellElement(cell, kind, isWord) {
   const isName = kind === "name";
   const content = cell === null ? null
-    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: tipOf(cell[0]) }, shortName(cell[0]))
+    : Array.isArray(cell) ? make("a", { href: `#${cell[1]}`, title: tipOf(cell[0]) }, ...breakable(shortName(cell[0])))
     : typeof cell === "number" ? numberText(cell, kind)
-    : isName ? make("span", { class: cell.length > 60 ? "long" : null, title: tipOf(cell) }, cell || shownName("")) : cell;
+    : isName ? make("span", { class: cell.length > 60 ? "long" : null, title: tipOf(cell) }, ...breakable(shortName(cell))) : cell;
   const style = isWord ? "text word" : isName || kind === "text" ? "text" : cell === 0 ? "zero" : null;
   return make(isName ? "th" : "td", { scope: isName ? "row" : null, class: style }, content);
+}
+
+/**
+ * Returns a name with the places where a line may break: behind punctuation, rather than in a word.
+ * @param {string} name
+ * @returns {(string | HTMLElement)[]}
+ */
+function breakable(name) {
+  return name.split(/(?<=[_,/<(>-]|::)(?=\w)|(?<=[a-z])(?=[A-Z])/).flatMap((part, index) => index ? [make("wbr"), part] : [part]);
+}
+
+/**
+ * Widens the names of a table that is wider than a narrow window, so that no column is cut at its edge.
+ * @param {HTMLElement} root
+ * @param {HTMLElement[]} heads
+ */
+function fitColumns(root, heads) {
+  root.style.removeProperty("--name");
+  if (innerWidth > 640 || root.scrollWidth <= root.clientWidth || heads.length < 2) return;
+  const [name, ...others] = heads.map((element) => element.offsetWidth);
+  let room = root.clientWidth - name;
+  for (const width of others) { if (width > room) break; room -= width; }
+  root.style.setProperty("--name", `${name + Math.max(0, room)}px`);
 }
 
 /**

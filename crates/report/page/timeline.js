@@ -94,7 +94,8 @@ export class Timeline {
     const begin = performance.now();
     this.width = this.frame.clientWidth;
     const { rows, height } = this.layout();
-    const room = Math.max(260, Math.round(innerHeight * 0.75));
+    // A page scrolls more easily than a picture in it.
+    const room = Math.max(260, Math.round(innerHeight * 1.5));
     this.height = Math.min(room, this.top() + height + 4);
     this.scroll = Math.max(0, Math.min(this.scroll, this.top() + height + 4 - this.height));
     const context = sizedContext(this.canvas, this.width, this.height);

@@ -23,7 +23,7 @@ export function traceText(profile, range) {
   for (const track of profile.tracks) {
     const { process: pid, thread: tid } = track;
     const key = `${pid} ${tid}`;
-    if (!named.has(key)) events.push({ ph: "M", name: "thread_name", pid, tid, args: { name: track.name.replace(/^(rank \d+, )?process -?\d+, /, "$1").replace(/, overlapping \d+$/, "") } });
+    if (!named.has(key)) events.push({ ph: "M", name: "thread_name", pid, tid, args: { name: track.name.replace(/^(rank \d+, )?process -?\d+, /, "$1").replace(/, events that overlap \(\d+\)$/, "") } });
     named.add(key);
     const [first, end] = eventsIn(profile, track, range);
     for (let index = first; index < end; index += 1) {

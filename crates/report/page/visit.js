@@ -60,6 +60,15 @@ export class Visit {
     this.timer = setTimeout(() => this.write(), PAUSE_MS);
   }
 
+  /** Makes an entry of the history for what is kept from now on, so that Back returns to the view before. */
+  step() {
+    this.write();
+    this.count += 1;
+    this.entry = `${performance.timeOrigin}-${this.count}`;
+    history.pushState({ entry: this.entry, y: scrollY }, "", location.href);
+    this.scrolled.set(this.entry, scrollY);
+  }
+
   /** Writes the view into the entry of the history that shows it. */
   write() {
     clearTimeout(this.timer);

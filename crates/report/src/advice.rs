@@ -183,13 +183,14 @@ pub(crate) fn least_or_about(finding: &Finding) -> &'static str {
 /// Returns what mending saves of a step.
 pub(crate) fn price_text(finding: &Finding, step: Nanos) -> String {
     let saved = Nanos((step.0 as f64 * finding.share) as u64);
-    let about = least_or_about(finding);
+    let (saved, confidence) = (short_time(saved), confidence_text(finding.confidence));
+    if finding.is_least() {
+        return format!("saves {saved} of an average step or more, {confidence} confidence");
+    }
     format!(
-        "saves {about} {} of an average step ({} to {}), {} confidence",
-        short_time(saved),
+        "saves about {saved} of an average step ({} to {}), {confidence} confidence",
         share_text(finding.low),
         share_text(finding.high),
-        confidence_text(finding.confidence)
     )
 }
 

@@ -96,6 +96,7 @@ fn facts(contents: &Contents<'_>, drawn: &DrawnEvents, options: &ReportOptions<'
         let files = counted(options.sources.len() as u64, "file");
         facts.push(format!("The page has source lines of {files} of yours"));
     }
+    facts.push("1 KB is 1,024 bytes and 1 MB is 1,048,576 bytes, as in the tables of torch".into());
     facts.push(format!("Written by mindprof {}", env!("CARGO_PKG_VERSION")));
     facts
 }
@@ -213,7 +214,7 @@ const HELP: &str = "\
 <dt><kbd>W</kbd> <kbd>S</kbd></dt><dd>zoom in and out</dd>
 <dt><kbd>A</kbd> <kbd>D</kbd></dt><dd>move left and right</dd>
 <dt><kbd>&larr;</kbd> <kbd>&rarr;</kbd> <kbd>&uarr;</kbd> <kbd>&darr;</kbd></dt><dd>go to the event before, after, around and inside</dd>
-<dt><kbd>Enter</kbd></dt><dd>open the detail of the selected event</dd>
+<dt><kbd>Enter</kbd></dt><dd>open all events with the name of the selected one</dd>
 <dt><kbd>Escape</kbd></dt><dd>clear the selection</dd>
 </dl>
 ";

@@ -123,7 +123,7 @@ fn table_of_functions(
 }
 
 /// Returns the place of a function as text, and as the name of its detail.
-fn function_place(one: &FunctionCost) -> (String, String) {
+pub(super) fn function_place(one: &FunctionCost) -> (String, String) {
     let FunctionCost { file, function, .. } = one;
     let line = one.line.map_or_else(String::new, |line| line.to_string());
     let shown = one.hottest_line.or(one.line);

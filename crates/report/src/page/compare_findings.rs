@@ -55,19 +55,23 @@ pub(super) fn findings_table(before: &Advice, after: &Advice) -> Table {
     rows.sort_by(|(left, _), (right, _)| right.total_cmp(left));
     Table {
         id: "compare-findings",
-        caption: "Findings, by the change of their price".into(),
+        caption: "Findings, by how much more or less mending them would save now".into(),
         columns: vec![
             column("Finding", Kind::Name, ""),
-            column("Change", Kind::Share, "The price now minus that before."),
             column(
-                "Before",
-                Kind::Share,
-                "The part of a step that mending it saves.",
+                "Change",
+                Kind::Points,
+                "The share now minus the share before, in percentage points.",
             ),
             column(
-                "Now",
+                "Saves before",
                 Kind::Share,
-                "The part of a step that mending it saves.",
+                "The share of a step that mending it would have saved before.",
+            ),
+            column(
+                "Saves now",
+                Kind::Share,
+                "The share of a step that mending it would save now.",
             ),
             column("State", Kind::Text, "Whether only one profile has it."),
         ],

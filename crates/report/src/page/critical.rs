@@ -32,21 +32,35 @@ pub(super) fn path_section(contents: &Contents<'_>) -> String {
     let mut html = String::from("<h2>Critical path</h2>\n");
     let _ = writeln!(
         html,
-        "<p>{} takes {} without the profiler. The critical path spends it on: {}. The shares of the \
-         Overview differ, because they split the recorded time, with the profiler's own cost. Savings \
-         come from a replay of what depends on what, and do not add up.</p>",
-        if path.has_steps {
-            "An average step"
-        } else {
-            "The recording"
-        },
-        escaped(&short_time(path.unrecorded)),
+        "<p>{}: {}. The shares of the Overview differ, because they split the recorded time, which \
+         includes the profiler's own cost. Savings come from a replay of what depends on what, and do not \
+         add up.</p>",
+        escaped(&with_units(&length_text(contents))),
         escaped(&with_units(&kinds.collect::<Vec<_>>().join(", ")))
     );
     for table in path_tables(contents) {
         html.push_str(&table.html());
     }
     html
+}
+
+/// Returns what the path is a path of. Its length is told if it differs from that of the median step,
+/// which the Overview has.
+fn length_text(contents: &Contents<'_>) -> String {
+    let Nanos(length) = contents.path.unrecorded;
+    let Nanos(median) = (contents.device_median()).unwrap_or(contents.explanation.steps.p50);
+    let of = if contents.path.has_steps {
+        "an average step"
+    } else {
+        "the recording"
+    };
+    if contents.path.has_steps && length.abs_diff(median) * 100 <= median {
+        return format!("The critical path of {of} consists of");
+    }
+    format!(
+        "Without the profiler's own cost, {of} takes {}. Its critical path consists of",
+        short_time(Nanos(length))
+    )
 }
 
 /// Returns the tables of the path.

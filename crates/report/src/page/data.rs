@@ -67,6 +67,7 @@ pub(super) fn data_block(
         "events": drawn.len(),
         "left_out": drawn.left_out.map_or(0, |(_, count)| count),
         "tracks": drawn.tracks,
+        "is_behind": contents.device_median().is_some(),
         "steps": steps.collect::<Vec<_>>(),
         "findings": findings_json(contents, drawn),
         "flames": flames,

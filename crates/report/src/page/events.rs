@@ -105,7 +105,7 @@ impl DrawnEvents {
         let about = &profile.threads()[thread];
         let mut name = thread_name(profile, naming, thread);
         if lane > 0 {
-            name = format!("{name}, overlapping {lane}");
+            name = format!("{name}, events that overlap ({lane})");
         }
         self.tracks.push(Track {
             name: shown(&name).into_owned(),

@@ -16,7 +16,7 @@ use crate::sentence::sentence;
 use crate::steps::short_time;
 
 /// The price of a finding whose remedy saves no time, or an unknown one.
-pub(super) const NOT_PRICED: &str = "not priced";
+pub(super) const NOT_PRICED: &str = "no estimate";
 
 /// The rule that judges the recording, rather than the program. The overview begins with it.
 pub(super) const BAD_CAPTURE: &str = "bad-capture";
@@ -95,7 +95,7 @@ pub(super) fn finding_cards(contents: &Contents<'_>) -> String {
             if !line.contains("...") {
                 tip.clear();
             }
-            let _ = writeln!(html, "<p{tip}>{}</p>", escaped(&line));
+            let _ = writeln!(html, "<p{tip}>{}</p>", escaped(&with_units(&line)));
             tip.clear();
         }
         let _ = writeln!(
@@ -195,8 +195,9 @@ pub(super) fn findings_json(contents: &Contents<'_>, drawn: &DrawnEvents) -> Val
             "cause": sentence(finding.rule.cause),
             "price": price(finding),
             "is_priced": finding.share > 0.0,
-            "range": (finding.share > 0.0)
+            "range": (finding.share > 0.0 && !finding.is_least())
                 .then(|| with_units(&format!("{} to {}", share_text(finding.low), share_text(finding.high)))),
+            "is_least": finding.is_least(),
             "confidence": match finding.confidence {
                 Confidence::Low => "low",
                 Confidence::Medium => "medium",

@@ -2,8 +2,8 @@
 
 use mindprof_analyze::{Analysis, Folded, MemoryPeak, StackMetric};
 use mindprof_answers::{Pictures, Work};
-use mindprof_model::{Nanos, StackId};
-use rustc_hash::FxHashMap;
+use mindprof_model::{Event, Nanos, ScopeKind, StackId, ThreadId, is_backward_wrapper};
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::columns::Columns;
@@ -39,7 +39,8 @@ pub(super) fn write_flames(
         let folded = Folded::build(analysis, metric);
         let shown = Pictures::new(&folded, work).work;
         if shown.total() > Nanos::ZERO {
-            write_folded(&shown, names, columns, strings);
+            let waits = metric == StackMetric::SelfCpuTime && has_backward_thread(analysis);
+            write_folded(&shown, names, waits, columns, strings);
             pictures.push(json!({"id": id, "title": title, "kind": "time"}));
         }
     }
@@ -55,13 +56,50 @@ pub(super) fn write_flames(
     json!(pictures)
 }
 
-fn write_folded(folded: &Folded<'_>, names: Names, columns: &mut Columns, strings: &mut Strings) {
+/// The frame below a call that waits until another thread has done the backward work. `flame_pane.js`
+/// has the same.
+const WAITING: &str = "waiting for the backward thread";
+
+/// The C function in which a thread starts backward work, or waits for it.
+const ENGINE: &str = "run_backward";
+
+/// Returns whether a thread does backward work for another one, which waits for it meanwhile.
+///
+/// ```text
+/// main thread       |----run_backward----|
+/// backward thread      |--MulBackward0--|
+/// ```
+fn has_backward_thread(analysis: &Analysis) -> bool {
+    let profile = analysis.profile();
+    let events = || profile.events().iter();
+    let engines = events().filter(|event| profile.name(event).contains(ENGINE));
+    let callers: FxHashSet<ThreadId> = engines.map(|event| event.thread).collect();
+    let is_backward = |event: &Event| {
+        event.scope == ScopeKind::Backward || is_backward_wrapper(profile.name(event))
+    };
+    !callers.is_empty()
+        && events().any(|event| !callers.contains(&event.thread) && is_backward(event))
+}
+
+fn write_folded(
+    folded: &Folded<'_>,
+    names: Names,
+    waits: bool,
+    columns: &mut Columns,
+    strings: &mut Strings,
+) {
     let cut = folded.cut(LEVELS, Nanos(folded.total().0 / PARTS));
     let mut tree = FlameTree::default();
     for (path, weight) in cut.iter() {
         let frames = cut.frames(path).into_iter();
-        let frames = frames.map(|frame| strings.number(cut.strings().text(frame)));
-        tree.add(frames, weight.0);
+        let mut frames: Vec<&str> = frames.map(|frame| cut.strings().text(frame)).collect();
+        if waits && frames.last().is_some_and(|name| name.contains(ENGINE)) {
+            frames.push(WAITING);
+        }
+        tree.add(
+            frames.into_iter().map(|name| strings.number(name)),
+            weight.0,
+        );
     }
     tree.write(names, columns);
 }

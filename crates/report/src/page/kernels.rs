@@ -95,7 +95,7 @@ fn idle_text(window: &DeviceWindow, of: &str) -> Option<String> {
         .collect();
     (!causes.is_empty()).then(|| {
         format!(
-            "Idle {} of {of}: {}. Its causes, as parts of {of}: {}",
+            "Idle {} of {of}: {}. By cause, as shares of {of}: {}",
             part_text(idle, whole),
             short_time(idle),
             causes.join(", ")
@@ -114,8 +114,8 @@ fn part_text(part: Nanos, whole: Nanos) -> String {
 
 /// The note above the tables of devices about the time that they cover.
 pub(super) const COUNTED: &str = "\
-<p class=\"quiet\">The tables count the whole recording. Their times are sums, in which works that overlap count \
-each, whereas a device is busy once at a time.</p>\n";
+<p class=\"quiet\">The tables cover the whole recording. Work that overlaps counts in full each time, so the times \
+of a table may add up to more than the time that the device is busy. Kernel times are not part of CPU time.</p>\n";
 
 /// Returns the tables of devices that have rows.
 pub(super) fn kernel_tables(contents: &Contents<'_>) -> Vec<Table> {
@@ -278,7 +278,7 @@ fn rates(devices: &[DeviceUse]) -> Table {
     });
     Table {
         id: "rates",
-        caption: "Operators whose operations are counted".into(),
+        caption: "Rates of operators with a known number of operations".into(),
         columns: vec![
             column("Operator", Kind::Name, ""),
             column("Dtype", Kind::Text, ""),

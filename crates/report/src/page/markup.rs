@@ -71,10 +71,22 @@ pub(super) fn encoded(text: &str) -> String {
 
 /// Returns a text in which numbers stay with their units at the end of a line.
 pub(super) fn with_units(text: &str) -> String {
-    let units = [" %", " us", " ms", " s ", " s,", " s."];
-    units.iter().fold(text.into(), |text: String, unit| {
-        text.replace(unit, &unit.replacen(' ', "\u{a0}", 1))
-    })
+    const UNITS: [&str; 9] = ["%", "ns", "us", "ms", "s", "B", "KB", "MB", "GB"];
+    let mut joined = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(' ') {
+        joined.push_str(before);
+        let end = after.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '%');
+        let word = &after[..end.unwrap_or(after.len())];
+        let is_number = before.ends_with(|last: char| last.is_ascii_digit());
+        joined.push(if is_number && UNITS.contains(&word) {
+            '\u{a0}'
+        } else {
+            ' '
+        });
+        rest = after;
+    }
+    joined + rest
 }
 
 #[cfg(test)]
@@ -90,6 +102,15 @@ mod tests {
         assert!(texts[0].contains("\u{2026} (2093056 more bytes, "));
         assert!(escaped(&long).len() < LONGEST + 64);
         assert_eq!(shown(&long[..LONGEST]), long[..LONGEST]);
+    }
+
+    #[test]
+    fn numbers_stay_with_their_units_and_words_do_not() {
+        let text = with_units("takes 39.1 ms (5 %), 2 s; 3 of us use 4 users");
+        assert_eq!(
+            text,
+            "takes 39.1\u{a0}ms (5\u{a0}%), 2\u{a0}s; 3 of us use 4 users"
+        );
     }
 
     #[test]

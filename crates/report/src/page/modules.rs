@@ -45,6 +45,7 @@ pub(super) const REPORT: &[Module] = &modules![
     "detail_parts.js",
     "finding_detail.js",
     "costs.js",
+    "groups.js",
     "detail_pane.js",
     "keyboard.js",
     "visit.js",

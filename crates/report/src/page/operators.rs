@@ -6,6 +6,7 @@ use mindprof_answers::{Label, Work};
 use mindprof_formats::{Row, RowOptions, SortBy};
 
 use super::contents::Contents;
+use super::names::shown_name;
 use super::table::{Cell, Column, Kind, Table, column};
 use crate::diff::label_header;
 
@@ -71,6 +72,11 @@ pub(super) fn operator_tables(contents: &Contents<'_>) -> Vec<Table> {
     }
     tables
 }
+
+/// Describes the sum that the shares of operators are parts of.
+pub(super) const OF_ALL_THREADS: &str = "\
+<p class=\"quiet\">CPU time is summed over all threads, so that a thread that waits for another one counts beside it. \
+Self CPU % is a share of that sum.</p>\n";
 
 /// Returns the sentences about the rows of devices, if there are such rows.
 pub(super) const fn kernels_apart(has_device: bool) -> &'static str {
@@ -171,12 +177,12 @@ fn columns(group_by: GroupBy, label: Option<Label>, has_device: bool) -> Vec<Col
         column(
             "Self CPU",
             Kind::Time,
-            "CPU time without that of the operators inside.",
+            "CPU time without that of the operators inside, summed over all threads.",
         ),
         column(
             "Self CPU %",
             Kind::Share,
-            "The part of the self CPU time of all rows.",
+            "The share of the self CPU time of all rows, which is that of all threads.",
         ),
         column(
             "CPU total",
@@ -191,7 +197,7 @@ fn columns(group_by: GroupBy, label: Option<Label>, has_device: bool) -> Vec<Col
         column(
             "Self device %",
             Kind::Share,
-            "The part of the device time of all kernels. The shares of operators sum to at most 100 %, \
+            "The share of the device time of all kernels in the recording. The shares of operators sum to at most 100 %, \
              and so do those of kernels.",
         ),
         column(
@@ -261,9 +267,9 @@ fn cells(
         }));
     }
     if label.is_some() {
-        cells.push(Cell::text(
-            row.stack.first().map_or("", |frame| frame.as_ref()),
-        ));
+        let frame = row.stack.first().map(|frame| frame.as_ref());
+        let frame = frame.filter(|frame: &&str| !frame.is_empty());
+        cells.push(Cell::text(frame.map_or("".into(), shown_name)));
     }
     if group_by.input_shapes {
         // Kernels have no inputs.
@@ -271,10 +277,13 @@ fn cells(
         cells.push(Cell::text(shapes.unwrap_or("")));
     }
     let is_counted = row.is_device_work || row.float(Metric::SelfDeviceTimeTotal) > 0.0;
+    let is_on_device = row.is_device_work || row.is_device_range;
+    // A device spends no CPU time, and allocates no memory.
+    let of_cpu = |cell: Cell| if is_on_device { Cell::Empty } else { cell };
     cells.extend([
-        time(Metric::SelfCpuTimeTotal),
-        share(row.float(Metric::SelfCpuTimeTotal), cpu),
-        time(Metric::CpuTimeTotal),
+        of_cpu(time(Metric::SelfCpuTimeTotal)),
+        of_cpu(share(row.float(Metric::SelfCpuTimeTotal), cpu)),
+        of_cpu(time(Metric::CpuTimeTotal)),
         // A range spans work, and the gaps between.
         if row.is_device_range {
             Cell::Empty
@@ -288,14 +297,14 @@ fn cells(
         },
         time(Metric::DeviceTimeTotal),
         Cell::Number(row.float(Metric::Count)),
-        time(Metric::CpuTime),
+        of_cpu(time(Metric::CpuTime)),
         row.percentiles
             .map_or(Cell::Empty, |one| Cell::time(one.p50)),
         row.percentiles
             .map_or(Cell::Empty, |one| Cell::time(one.p99)),
-        Cell::Number(row.float(Metric::SelfCpuMemoryUsage)),
-        Cell::Number(row.float(Metric::SelfDeviceMemoryUsage)),
-        Cell::Number(row.float(Metric::Flops)),
+        of_cpu(Cell::Number(row.float(Metric::SelfCpuMemoryUsage))),
+        of_cpu(Cell::Number(row.float(Metric::SelfDeviceMemoryUsage))),
+        of_cpu(Cell::Number(row.float(Metric::Flops))),
     ]);
     cells
 }

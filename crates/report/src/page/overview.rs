@@ -23,6 +23,10 @@ use crate::verdict::incomplete_text;
 /// The number of functions that the overview lists.
 const FUNCTIONS: usize = 8;
 
+/// The number of steps below which a percentile is little more than one of them. `detail_pane.js` has
+/// the same.
+const LEAST_PERCENTILES: usize = 10;
+
 /// Returns the overview as HTML.
 pub(super) fn overview(contents: &Contents<'_>) -> String {
     let mut html = warning(contents);
@@ -144,12 +148,12 @@ fn summary(contents: &Contents<'_>) -> String {
         let _ = write!(text, "{incomplete}. ");
     }
     if !explanation.steps.steps.is_empty() {
-        let split = split_text(&explanation.steps.split, explanation.steps.has_python);
-        let of = if contents.device_median().is_some() {
-            "The time of a step on the CPU"
+        let (of, split) = if contents.device_median().is_some() {
+            ("The time of a step on the device", &contents.device.split)
         } else {
-            "The time of a step"
+            ("The time of a step", &explanation.steps.split)
         };
+        let split = split_text(split, explanation.steps.has_python);
         let _ = write!(text, "{of} is {split}. ");
     }
     if contents.path.steps > 0 {
@@ -168,11 +172,12 @@ fn tiles(contents: &Contents<'_>) -> String {
     if steps.steps.is_empty() {
         push(short_time(explanation.span), "recorded", String::new());
     } else {
-        let about = format!(
-            "p90 {}, longest {}",
-            short_time(steps.p90),
-            short_time(steps.max)
-        );
+        let longest = format!("longest {}", short_time(steps.max));
+        let about = if steps.steps.len() < LEAST_PERCENTILES {
+            longest
+        } else {
+            format!("p90 {}, {longest}", short_time(steps.p90))
+        };
         match contents.device_median() {
             None => push(short_time(steps.p50), "median step, as recorded", about),
             Some(device) => {
@@ -193,9 +198,9 @@ fn tiles(contents: &Contents<'_>) -> String {
         };
         let value = percent(share(path.bound_by), path.split.total());
         let name = match path.bound_by {
-            Bound::Cpu => "of the critical path on the CPU",
-            Bound::Gpu => "of the critical path on the device",
-            Bound::Communication => "of the critical path communicates",
+            Bound::Cpu => "of the critical path runs on the CPU",
+            Bound::Gpu => "of the critical path runs on the device",
+            Bound::Communication => "of the critical path is communication",
         };
         push(value, name, String::new());
     }
@@ -219,7 +224,7 @@ fn tiles(contents: &Contents<'_>) -> String {
         push(
             share_text(overhead),
             "the profiler's own cost",
-            "estimated, and left out of prices".into(),
+            "an estimate; savings are given without it".into(),
         );
     }
     let mut html = String::from("<ul class=\"tiles\">\n");
@@ -288,7 +293,7 @@ fn completeness(contents: &Contents<'_>) -> String {
     );
     html.push_str("</ul>\n");
     if !missing.is_empty() {
-        html.push_str("<details><summary>Rules that cannot tell</summary>\n<ul class=\"facts\">\n");
+        html.push_str("<details><summary>Checks that need more than this recording has</summary>\n<ul class=\"facts\">\n");
         for missing in missing {
             let rules = explanation.advice.unknown.iter();
             let rules = rules

@@ -22,7 +22,7 @@ use super::events::DrawnEvents;
 use super::findings::memory_findings;
 use super::kernels::{COUNTED, device_facts, kernel_tables};
 use super::modules::REPORT;
-use super::operators::{kernels_apart, operator_tables};
+use super::operators::{OF_ALL_THREADS, kernels_apart, operator_tables};
 use super::overview::{overview, top_functions};
 use super::steps::{step_pane, steps_table};
 use super::table::{Table, counted};
@@ -273,6 +273,7 @@ fn grouped(contents: &Contents<'_>, tables: &[Table]) -> String {
     html.push_str(
         "<span class=\"gap\"></span><span id=\"operators-range\" class=\"quiet\"></span>\n</div>\n",
     );
+    html.push_str(OF_ALL_THREADS);
     html.push_str(kernels_apart(contents.analysis.accelerator().is_some()));
     for table in tables {
         let _ = writeln!(
@@ -299,6 +300,7 @@ const FLAMES: &str = "\
 </div>
 <div id=\"flame-graph\" class=\"stage\" tabindex=\"0\" role=\"application\" aria-label=\"Flame graph\" aria-describedby=\"flame-help\"></div>
 <p id=\"flame-help\" class=\"quiet\">The width of a frame is what was spent in it and in what it calls. Click a frame to zoom in; arrow keys go from frame to frame, Enter zooms, Escape shows all.</p>
+<p class=\"quiet\">Shares are of the whole graph. CPU time is that of all threads, with waits of the main thread but without those of the others; a frame with the words \u{201c}waiting for the backward thread\u{201d} is such a wait, and the work is in the frames of the backward thread.</p>
 <div id=\"flame-table\"></div>
 </div>
 <p class=\"scriptless\">The flame graph needs scripts: mindprof stacks --out flames.svg draws one that does not.</p>

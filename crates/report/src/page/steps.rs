@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{StepClass, StepTime};
+use mindprof_answers::{Step, StepClass, StepSplit};
 use mindprof_model::Nanos;
 
 use super::contents::Contents;
-use super::markup::escaped;
+use super::markup::{escaped, escaped_lines, with_units};
 use super::table::{Cell, Column, Kind, Table, column};
 use crate::steps::{short_time, slow_text};
 
@@ -23,65 +23,171 @@ const HEIGHT: f64 = 160.0;
 const BAR: f64 = 40.0;
 const GAP: f64 = 8.0;
 
-/// Returns the chart of the steps as HTML; empty if there are none.
+/// The bars of a chart: steps as the CPU or the devices see them.
+struct Bars<'a> {
+    title: &'static str,
+    /// The meaning of the bars, if that is not plain.
+    about: Option<String>,
+    bars: Vec<(&'a Step, &'a StepSplit, bool)>,
+    split: &'a StepSplit,
+    median: Nanos,
+    has_python: bool,
+}
+
+/// Returns the charts of the steps as HTML; empty if there are none. If the devices are behind, the
+/// first chart has their steps, as the verdict does.
 pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
-    let steps = contents.steps();
-    if steps.is_empty() {
+    let times = &contents.explanation.steps;
+    if contents.steps().is_empty() {
         return String::new();
     }
-    let times = &contents.explanation.steps;
-    let shown = &steps[..steps.len().min(MOST_BARS)];
-    let longest = shown.iter().map(|time| time.step.duration.0).max();
-    let longest = longest.unwrap_or(1).max(1);
-    let width = shown.len().max(LEAST_BARS) as f64 * (BAR + GAP);
-    let mut html = format!(
-        "<h2>{}</h2>\n<figure class=\"steps\">\n<div class=\"axis\"><span>{}</span><span>0</span></div>\n\
-         <svg viewBox=\"0 0 {width} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"group\" class=\"{}\" \
-         aria-label=\"The time of each step by what it was spent on. The table of steps has the numbers.\">\n",
-        if contents.device_median().is_some() {
+    let behind = contents.device_median();
+    let mut html = String::new();
+    if let Some(median) = behind {
+        let device = &contents.device;
+        let bars = device.steps.iter();
+        let chart = Bars {
+            title: "Steps on the device",
+            about: Some(format!(
+                "The device falls behind the CPU, so it sets the pace: the work of a step takes it {} in the \
+                 median, whereas the CPU needs {}. While the device is idle, a bar shows what the CPU does.",
+                short_time(median),
+                short_time(times.p50),
+            )),
+            bars: bars.map(|one| (&one.step, &one.split, false)).collect(),
+            split: &device.split,
+            median,
+            has_python: times.has_python,
+        };
+        html.push_str(&chart.html());
+    }
+    let bars = contents.steps().iter();
+    let chart = Bars {
+        title: if behind.is_some() {
             "Steps on the CPU"
         } else {
             "Steps"
         },
-        escaped(&short_time(Nanos(longest))),
-        bars_class(shown.len())
-    );
-    let median = HEIGHT * (1.0 - times.p50.0 as f64 / longest as f64);
-    for (index, time) in shown.iter().enumerate() {
-        push_bar(
-            &mut html,
-            time,
-            index as f64 * (BAR + GAP) + GAP / 2.0,
-            longest,
-        );
-    }
-    let _ = writeln!(
-        html,
-        "<line class=\"median\" x1=\"0\" x2=\"{width}\" y1=\"{median:.1}\" y2=\"{median:.1}\"/>\n</svg>"
-    );
-    html.push_str(&labels(shown));
-    let _ = writeln!(
-        html,
-        "<figcaption>{}</figcaption>\n</figure>",
-        legend(contents)
-    );
-    if steps.len() > MOST_BARS {
+        about: behind.is_some().then(|| {
+            "A bar shows the time in which the CPU issues the work of a step. The kernels in it run during \
+             that time, and most of them belong to an earlier step."
+                .into()
+        }),
+        bars: bars
+            .map(|time| (&time.step, &time.split, time.is_slow))
+            .collect(),
+        split: &times.split,
+        median: times.p50,
+        has_python: times.has_python,
+    };
+    html + &chart.html() + &slow_list(contents)
+}
+
+impl Bars<'_> {
+    fn html(&self) -> String {
+        let shown = &self.bars[..self.bars.len().min(MOST_BARS)];
+        let longest = shown.iter().map(|(step, ..)| step.duration.0).max();
+        let longest = longest.unwrap_or(1).max(1);
+        let width = shown.len().max(LEAST_BARS) as f64 * (BAR + GAP);
+        let mut html = format!("<h2>{}</h2>\n", self.title);
+        if let Some(about) = &self.about {
+            let _ = writeln!(
+                html,
+                "<p class=\"quiet\">{}</p>",
+                escaped(&with_units(about))
+            );
+        }
         let _ = writeln!(
             html,
-            "<p class=\"quiet\">The first {MOST_BARS} of {} steps are drawn; <a href=\"#step\">the table</a> has all.</p>",
-            steps.len()
+            "<figure class=\"steps\">\n<div class=\"axis\"><span>{}</span><span>0</span></div>\n\
+             <svg viewBox=\"0 0 {width} {HEIGHT}\" preserveAspectRatio=\"none\" role=\"group\" class=\"{}\" \
+             aria-label=\"{}: the time of each by what it was spent on. The table of steps has the numbers.\">",
+            escaped(&short_time(Nanos(longest))),
+            bars_class(shown.len()),
+            self.title,
         );
-    }
-    if let Some(median) = contents.device_median() {
+        let median = HEIGHT * (1.0 - self.median.0 as f64 / longest as f64);
+        for (index, bar) in shown.iter().enumerate() {
+            let x = index as f64 * (BAR + GAP) + GAP / 2.0;
+            self.push_bar(&mut html, *bar, x, longest);
+        }
         let _ = writeln!(
             html,
-            "<p>The bars are the times in which the CPU makes a step, {} in the median. The device runs behind: \
-             the work of a step takes it {}, and in a long run a step takes as long.</p>",
-            escaped(&short_time(times.p50)),
-            escaped(&short_time(median)),
+            "<line class=\"median\" x1=\"0\" x2=\"{width}\" y1=\"{median:.1}\" y2=\"{median:.1}\"/>\n</svg>"
         );
+        let steps: Vec<&Step> = shown.iter().map(|(step, ..)| *step).collect();
+        html.push_str(&labels(&steps));
+        let _ = writeln!(
+            html,
+            "<figcaption>{}</figcaption>\n</figure>",
+            self.legend()
+        );
+        if self.bars.len() > MOST_BARS {
+            let _ = writeln!(
+                html,
+                "<p class=\"quiet\">The first {MOST_BARS} of {} steps are drawn; <a href=\"#step\">the table</a> has all.</p>",
+                self.bars.len()
+            );
+        }
+        html
     }
-    html + &slow_list(contents)
+
+    fn push_bar(
+        &self,
+        html: &mut String,
+        (step, split, is_slow): (&Step, &StepSplit, bool),
+        x: f64,
+        longest: u64,
+    ) {
+        let number = step.number;
+        let slow = if is_slow { ", slow" } else { "" };
+        let parts = || split.iter().filter(|(_, part)| part.0 > 0);
+        let told: Vec<String> = parts()
+            .map(|(class, part)| {
+                let name = class_name(class, self.has_python);
+                format!("{name} {}", short_time(part))
+            })
+            .collect();
+        let _ = write!(
+            html,
+            "<a data-href=\"#step?step={number}\" aria-label=\"Step {number}: {0}{slow}\"><title>Step {number}: {0}{slow}\n{1}</title>\
+             <rect class=\"bar\" x=\"{x}\" y=\"0\" width=\"{BAR}\" height=\"{HEIGHT}\"/>",
+            short_time(step.duration),
+            escaped_lines(&told.join("\n"))
+        );
+        let mut bottom = HEIGHT;
+        for (class, part) in parts() {
+            let height = HEIGHT * part.0 as f64 / longest as f64;
+            bottom -= height;
+            let _ = write!(
+                html,
+                "<rect class=\"class-{}\" x=\"{x}\" y=\"{bottom:.2}\" width=\"{BAR}\" height=\"{height:.2}\"/>",
+                class as usize
+            );
+        }
+        html.push_str("</a>\n");
+    }
+
+    /// Returns the classes with their colours and their shares.
+    fn legend(&self) -> String {
+        let total = self.split.total();
+        let mut html = String::from("<ul class=\"legend\">");
+        for (class, time) in self.split.iter().filter(|(_, time)| time.0 > 0) {
+            let _ = write!(
+                html,
+                "<li><span class=\"swatch class-{}\"></span>{} <b>{}</b></li>",
+                class as usize,
+                escaped(class_name(class, self.has_python)),
+                escaped(&crate::steps::percent(time, total))
+            );
+        }
+        let _ = write!(
+            html,
+            "<li><span class=\"swatch line\"></span>median <b>{}</b></li></ul>",
+            escaped(&short_time(self.median))
+        );
+        html
+    }
 }
 
 /// Returns the class of a chart, which decides its width.
@@ -92,64 +198,20 @@ const fn bars_class(bars: usize) -> &'static str {
     }
 }
 
-fn push_bar(html: &mut String, time: &StepTime, x: f64, longest: u64) {
-    let number = time.step.number;
-    let slow = if time.is_slow { ", slow" } else { "" };
-    let _ = write!(
-        html,
-        "<a data-href=\"#step?step={number}\" aria-label=\"Step {number}: {0}{slow}\"><title>Step {number}: {0}{slow}</title>\
-         <rect class=\"bar\" x=\"{x}\" y=\"0\" width=\"{BAR}\" height=\"{HEIGHT}\"/>",
-        short_time(time.step.duration)
-    );
-    let mut bottom = HEIGHT;
-    for (class, part) in time.split.iter().filter(|(_, part)| part.0 > 0) {
-        let height = HEIGHT * part.0 as f64 / longest as f64;
-        bottom -= height;
-        let _ = write!(
-            html,
-            "<rect class=\"class-{}\" x=\"{x}\" y=\"{bottom:.2}\" width=\"{BAR}\" height=\"{height:.2}\"/>",
-            class as usize
-        );
-    }
-    html.push_str("</a>\n");
-}
-
 /// Returns the numbers below the bars, as many as there is room for.
-fn labels(steps: &[StepTime]) -> String {
+fn labels(steps: &[&Step]) -> String {
     let every = steps.len().div_ceil(20).max(1);
     let mut html = format!(
         "<div class=\"labels {}\" aria-hidden=\"true\">",
         bars_class(steps.len())
     );
     for chunk in steps.chunks(every) {
-        let _ = write!(html, "<span>{}</span>", chunk[0].step.number);
+        let _ = write!(html, "<span>{}</span>", chunk[0].number);
     }
     for _ in steps.len()..LEAST_BARS {
         html.push_str("<span></span>");
     }
     html + "</div>\n"
-}
-
-/// Returns the classes with their colours and their shares.
-fn legend(contents: &Contents<'_>) -> String {
-    let times = &contents.explanation.steps;
-    let total = times.split.total();
-    let mut html = String::from("<ul class=\"legend\">");
-    for (class, time) in times.split.iter().filter(|(_, time)| time.0 > 0) {
-        let _ = write!(
-            html,
-            "<li><span class=\"swatch class-{}\"></span>{} <b>{}</b></li>",
-            class as usize,
-            escaped(class_name(class, times.has_python)),
-            escaped(&crate::steps::percent(time, total))
-        );
-    }
-    let _ = write!(
-        html,
-        "<li><span class=\"swatch line\"></span>median <b>{}</b></li></ul>",
-        escaped(&short_time(times.p50))
-    );
-    html
 }
 
 const fn class_name(class: StepClass, has_python: bool) -> &'static str {
@@ -267,7 +329,7 @@ const STEP_PANE: &str = "\
 <button type=\"button\" id=\"zoom-all\">Whole recording</button>
 </div>
 <div id=\"timeline\" class=\"stage\" tabindex=\"0\" role=\"application\" aria-label=\"Timeline of threads and streams\" aria-describedby=\"timeline-help\"></div>
-<p id=\"timeline-help\" class=\"quiet\">Drag to select a range, Shift and drag to move, Ctrl and wheel to zoom. On the keyboard: W and S zoom, A and D move, arrow keys go from event to event, Enter opens the detail, Escape clears.</p>
+<p id=\"timeline-help\" class=\"quiet\">Drag to select a range, Shift and drag to move, Ctrl and wheel to zoom. On the keyboard: W and S zoom, A and D move, arrow keys go from event to event, Enter opens all events of its name, Escape clears.</p>
 <div id=\"selection\"></div>
 </div>
 <p class=\"scriptless\">The timeline needs scripts. The tables below do not.</p>

@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Count,
     /// A fraction, shown in percent.
     Share,
+    /// A difference of fractions, shown in percentage points with a sign.
+    Points,
     /// A large number with a unit prefix, such as operations.
     Amount,
 }
@@ -51,6 +53,7 @@ impl Kind {
             Self::Bytes => "bytes",
             Self::Count => "count",
             Self::Share => "share",
+            Self::Points => "points",
             Self::Amount => "amount",
         }
     }
@@ -147,7 +150,7 @@ impl Cell {
     fn html(&self, kind: Kind) -> String {
         match self {
             Self::Empty => String::new(),
-            Self::Text(text) if text.is_empty() && kind == Kind::Name => NAMELESS.into(),
+            Self::Text(text) if kind == Kind::Name => escaped(&short_name(text)),
             Self::Text(text) => escaped(text),
             Self::Link(text, view) => link_html(text, view),
             Self::Number(number) => number_text(*number, kind),
@@ -259,7 +262,12 @@ impl Table {
                     Kind::Text if *is_word => write!(html, "<td class=\"text word\">{text}</td>"),
                     Kind::Name => write!(html, "<th scope=\"row\" class=\"text\">{text}</th>"),
                     Kind::Text => write!(html, "<td class=\"text\">{text}</td>"),
-                    Kind::Time | Kind::Bytes | Kind::Count | Kind::Share | Kind::Amount => {
+                    Kind::Time
+                    | Kind::Bytes
+                    | Kind::Count
+                    | Kind::Share
+                    | Kind::Points
+                    | Kind::Amount => {
                         let class = if *cell == Cell::Number(0.0) {
                             " class=\"zero\""
                         } else {
@@ -308,7 +316,9 @@ impl Table {
 pub(super) fn number_text(number: f64, kind: Kind) -> String {
     match kind {
         _ if number == 0.0 => "0".into(),
-        Kind::Time if number < 0.0 => format!("\u{2212}{}", short_time(Nanos(-number as u64))),
+        Kind::Points if number > 0.0 => format!("+{:.1} points", number * 100.0),
+        Kind::Points => format!("\u{2212}{:.1} points", -number * 100.0),
+        _ if number < 0.0 => format!("\u{2212}{}", number_text(-number, kind)),
         Kind::Time => short_time(Nanos(number as u64)),
         Kind::Bytes => memory_text(number as i64),
         Kind::Share => share_text(number),
@@ -402,6 +412,21 @@ mod tests {
         assert!(html.contains("<td>1.50 us</td>"), "{html}");
         assert!(html.contains("title=\"without &lt;children&gt;\""));
         assert_eq!(table.json()["rows"][0][1], 1500.0);
+    }
+
+    #[test]
+    fn negative_numbers_have_a_minus_and_differences_of_shares_a_sign() {
+        // tests/page/texts.test.js has the same numbers.
+        for (number, kind, text) in [
+            (-1536.0, Kind::Bytes, "\u{2212}1.50 KB"),
+            (-0.25, Kind::Share, "\u{2212}25.0 %"),
+            (-1000.0, Kind::Count, "\u{2212}1,000"),
+            (0.697, Kind::Points, "+69.7 points"),
+            (-0.03, Kind::Points, "\u{2212}3.0 points"),
+            (0.0, Kind::Points, "0"),
+        ] {
+            assert_eq!(number_text(number, kind), text);
+        }
     }
 
     #[test]

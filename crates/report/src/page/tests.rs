@@ -304,7 +304,7 @@ fn a_finding_without_a_price_is_the_verdict_too() {
     }
     let page = report(&Analysis::build(part.into_profile().unwrap()));
     let (_, verdict) = page.split_once("<h1 class=\"verdict\">").unwrap();
-    assert!(verdict.starts_with("Memory grows with every step: 1.00 MB a step</h1>"));
+    assert!(verdict.starts_with("Memory grows with every step: 1.00\u{a0}MB a step</h1>"));
     let memory = pane(&page, "memory");
     let finding =
         "<li><a data-href=\"#detail?kind=finding&amp;name=0\">Memory grows with every step</a>: ";
@@ -366,12 +366,13 @@ fn a_recording_with_gaps_is_not_called_complete() {
     assert_eq!(pane(&page, "about").matches(gap).count(), 1);
 }
 
+/// Four steps whose kernels run behind them, and work of another program part outside of them.
+///
 /// ```text
 /// CPU     |-0-|-1-|-2-|
 /// device      |----0----|----1----|----2----|
 /// ```
-#[test]
-fn a_device_that_runs_behind_has_steps_of_its_own() {
+fn behind(kernel_ns: u64) -> Analysis {
     let mut part = Part::new();
     let thread = |native, device| Thread {
         process: u64::from(device == DeviceKind::Cpu),
@@ -394,8 +395,8 @@ fn a_device_that_runs_behind_has_steps_of_its_own() {
         let name = part.strings.intern("cudaLaunchKernel");
         let launch = Event::new(Category::Runtime, name, cpu, start + Nanos(500), Nanos(900));
         let name = part.strings.intern("gemm");
-        let begin = Nanos(2_000_000 + step * 5_000_000);
-        let kernel = Event::new(Category::Kernel, name, stream, begin, Nanos(5_000_000));
+        let begin = Nanos(2_000_000 + step * kernel_ns);
+        let kernel = Event::new(Category::Kernel, name, stream, begin, Nanos(kernel_ns));
         for event in [launch, kernel] {
             part.add_linked_event(event, Links::new(0, step as u32 + 1));
         }
@@ -403,11 +404,21 @@ fn a_device_that_runs_behind_has_steps_of_its_own() {
     let name = part.strings.intern("outside");
     let (begin, long) = (Nanos(30_000_000), Nanos(1_000_000));
     part.add_event(Event::new(Category::Kernel, name, stream, begin, long));
-    let page = report(&Analysis::build(part.into_profile().unwrap()));
+    Analysis::build(part.into_profile().unwrap())
+}
+
+#[test]
+fn a_device_that_runs_behind_has_steps_of_its_own() {
+    let page = report(&behind(5_000_000));
     let overview = pane(&page, "overview");
     assert!(overview.contains("<b>5.00 ms</b><span>median step on the device</span>"));
     assert!(overview.contains("<b>900 us</b><span>median step on the CPU</span>"));
-    assert!(overview.contains("<h2>Steps on the CPU</h2>"));
+    let device = overview.find("<h2>Steps on the device</h2>").unwrap();
+    assert!(device < overview.find("<h2>Steps on the CPU</h2>").unwrap());
+    assert!(overview.contains("The time of a step on the device is kernel"));
+    assert!(overview.contains("<title>Step 2: 5.00 ms\nkernel 5.00 ms</title>"));
+    // Percentiles of four steps are steps themselves.
+    assert!(overview.contains("<small>longest 900 us</small>"));
     let (document, _) = unpacked(&page);
     assert_eq!(
         document["steps"][2]["device"],
@@ -516,6 +527,117 @@ fn merged_calls_are_marked() {
     assert_eq!(column(&report(&analysis), "merged_at"), [1]);
 }
 
+/// Returns the report of a profile compared with another one.
+fn compared(before: &Analysis, after: &Analysis) -> String {
+    let options = ReportOptions {
+        compare: Some(Compared {
+            analysis: before,
+            name: "before.json",
+        }),
+        ..ReportOptions::default()
+    };
+    report_with(after, &options)
+}
+
+#[test]
+fn runs_that_are_bound_by_the_device_are_compared_by_its_steps() {
+    let page = compared(&behind(2_000_000), &behind(5_000_000));
+    let pane = pane(&page, "compare");
+    let text =
+        "The median step on the device grew from 2.00\u{a0}ms to 5.00\u{a0}ms (+150.0\u{a0}%).";
+    assert!(pane.contains(text), "{pane}");
+    let text = "Device time per step grew from 2.00\u{a0}ms to 5.00\u{a0}ms";
+    assert!(
+        pane.contains(text),
+        "work outside of the steps counts: {pane}"
+    );
+}
+
+/// ```text
+/// before   |step|step|
+/// now      |step|step|step|step|------sync------|
+/// ```
+#[test]
+fn steps_are_compared_whatever_their_number_and_what_surrounds_them() {
+    let profile = |steps: u64, stop: u64| {
+        Analysis::build(Timeline::draw(|time| {
+            for number in 0..steps {
+                time.annotation(&format!("ProfilerStep#{number}"), |time| {
+                    time.op("aten::mm", 300_000);
+                    time.op(if stop == 0 { "aten::old" } else { "aten::new" }, 1_000);
+                });
+            }
+            if stop > 0 {
+                time.op("cudaDeviceSynchronize", stop);
+            }
+        }))
+    };
+    let page = compared(&profile(2, 0), &profile(4, 9_000_000));
+    let pane = pane(&page, "compare");
+    assert!(
+        pane.contains("CPU time per step is 301\u{a0}us, as before."),
+        "{pane}"
+    );
+    assert!(pane.contains("2 steps before, 4 steps now"));
+    assert!(!pane.contains("cudaDeviceSynchronize"));
+    assert!(
+        pane.contains("they have 1 of 3 operators and runtime calls in common"),
+        "{pane}"
+    );
+    let (document, _) = unpacked(&page);
+    let table = table_of(&document, "compare");
+    assert_eq!(table["columns"][3]["title"], "Before/step");
+    let rows = table["rows"].as_array().unwrap();
+    let row = |name: &str| rows.iter().find(|row| row[0] == name || row[0][0] == name);
+    assert!(row("aten::mm").is_none(), "it takes as long in each step");
+    assert_eq!(row("aten::new").unwrap()[4], 1000.0);
+    // The page has no events of it to lead to.
+    assert_eq!(row("aten::old").unwrap()[0], "aten::old");
+}
+
+/// ```text
+/// main thread       |----run_backward----|
+/// backward thread      |--MulBackward0--|
+/// ```
+#[test]
+fn the_flame_graph_marks_the_wait_for_the_backward_thread() {
+    let profile = |has_backward: bool| {
+        let mut part = Part::new();
+        let threads = [1, 2].map(|native| {
+            part.add_thread(Thread {
+                process: 1,
+                native,
+                name: StringTable::EMPTY,
+                device: DeviceKind::Cpu,
+            })
+        });
+        let name = "<built-in method run_backward of torch._C._EngineBase>";
+        let engine = part.strings.intern(name);
+        let kind = Category::PythonFunction;
+        part.add_event(Event::new(kind, engine, threads[0], Nanos(0), Nanos(9_000)));
+        let name = if has_backward {
+            "autograd::engine::evaluate_function: MulBackward0"
+        } else {
+            "aten::mul"
+        };
+        let node = part.strings.intern(name);
+        part.add_event(Event::new(
+            Category::Operator,
+            node,
+            threads[1],
+            Nanos(100),
+            Nanos(8_000),
+        ));
+        report(&Analysis::build(part.into_profile().unwrap()))
+    };
+    for has_backward in [true, false] {
+        let (document, _) = unpacked(&profile(has_backward));
+        let mut strings = document["strings"].as_array().unwrap().iter();
+        let is_told = strings.any(|text| text == "waiting for the backward thread");
+        assert_eq!(is_told, has_backward);
+    }
+}
+
 #[test]
 fn a_comparison_names_what_is_new() {
     let before = Analysis::build(Timeline::draw(|time| time.op("aten::mm", 300)));
@@ -523,14 +645,7 @@ fn a_comparison_names_what_is_new() {
         time.op("aten::mm", 300);
         time.op("aten::sort", 500);
     }));
-    let options = ReportOptions {
-        compare: Some(Compared {
-            analysis: &before,
-            name: "before.json",
-        }),
-        ..ReportOptions::default()
-    };
-    let page = report_with(&after, &options);
+    let page = compared(&before, &after);
     assert!(page.contains("<h1>Compared with before.json</h1>"));
     let (document, _) = unpacked(&page);
     let table = table_of(&document, "compare");

@@ -24,7 +24,7 @@ const SLOW: u64 = 3;
 fn check(facts: &Facts<'_>) -> Outcome {
     let steps = facts.replay.steps();
     if steps.len() < ENOUGH {
-        return Outcome::Unknown("a slow start can be told from at least four steps");
+        return Outcome::Unknown("it takes at least four steps to recognize a slow start");
     }
     let mut others: Vec<u64> = steps[1..].iter().map(|step| step.duration.0).collect();
     let middle = others.len() / 2;

@@ -36,7 +36,7 @@ const SAME_WORK: f64 = 0.5;
 
 fn check(facts: &Facts<'_>) -> Outcome {
     if facts.replay.steps().len() < ENOUGH_STEPS {
-        return Outcome::Unknown("slow steps can be told from at least five steps");
+        return Outcome::Unknown("it takes at least five steps to recognize a slow one");
     }
     let calls = occasional_calls(facts);
     if !calls.is_empty() {

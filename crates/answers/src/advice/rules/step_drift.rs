@@ -57,7 +57,7 @@ struct Growth {
 fn check(facts: &Facts<'_>) -> Outcome {
     let steps = facts.replay.steps();
     if steps.len() < ENOUGH {
-        return Outcome::Unknown("a drift can be told from at least 20 steps");
+        return Outcome::Unknown("it takes at least 20 steps to recognize a drift");
     }
     let quarters: Vec<u64> = (0..4)
         .map(|quarter| {
