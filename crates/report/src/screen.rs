@@ -216,8 +216,11 @@ fn steps(screen: &Screen) -> Option<String> {
     if times.steps.is_empty() {
         return None;
     }
+    let on_device = screen.device_step.map_or_else(String::new, |median| {
+        format!("{} on the device; on the CPU ", short_time(median))
+    });
     let mut text = format!(
-        "{} of {} (p90 {}, p99 {}): {}",
+        "{} of {on_device}{} (p90 {}, p99 {}): {}",
         counted(times.steps.len() as u64, "step"),
         short_time(times.p50),
         short_time(times.p90),

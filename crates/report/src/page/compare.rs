@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::code::function_place;
 use super::compare_findings::findings_table;
-use super::contents::{Contents, device_median, median_on_device};
+use super::contents::Contents;
 use super::markup::{escaped, with_units};
 use super::table::{Cell, Column, Kind, Table, column, counted, share_text};
 use crate::sentence::sentence;
@@ -350,8 +350,8 @@ fn medians(
     device: &Device,
     contents: &Contents<'_>,
 ) -> (&'static str, Nanos, Nanos) {
-    let is_behind = device_median(before, device).is_some() || contents.device_median().is_some();
-    let on_device = median_on_device(device).zip(median_on_device(&contents.device));
+    let is_behind = device.median_behind(before).is_some() || contents.device_median().is_some();
+    let on_device = device.median_step().zip(contents.device.median_step());
     match on_device.filter(|_| is_behind) {
         Some((before, now)) => ("The median step on the device", before, now),
         None => (

@@ -5,7 +5,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 use mindprof_analyze::Analysis;
 use mindprof_answers::{
     CriticalPath, Device, Explanation, MemoryGrowth, ModuleRows, Modules, OwnCode, PathOptions,
-    Step, StepTimes, Steps, Summary, Work,
+    Step, Steps, Summary, Work,
 };
 use mindprof_model::Nanos;
 use rustc_hash::FxHashMap;
@@ -77,33 +77,13 @@ impl<'a> Contents<'a> {
 
     /// Returns the median duration of a step on the devices, if they are behind the CPU.
     pub(super) fn device_median(&self) -> Option<Nanos> {
-        device_median(&self.explanation.steps, &self.device)
+        self.device.median_behind(&self.explanation.steps)
     }
 
     /// Returns the steps whose beginning is known.
     pub(super) fn steps(&self) -> &[mindprof_answers::StepTime] {
         &self.explanation.steps.steps
     }
-}
-
-/// Returns the median duration of a step on the devices, if they need so much longer than the CPU
-/// that its steps tell little about theirs.
-///
-/// ```text
-/// CPU     |-2-|-3-|-4-|
-/// device      |---2---|---3---|---4---|
-/// ```
-pub(super) fn device_median(steps: &StepTimes, device: &Device) -> Option<Nanos> {
-    let cpu = steps.p50;
-    median_on_device(device).filter(|median| median.0 > cpu.0 + cpu.0 / 10)
-}
-
-/// Returns the median duration of a step on the devices; `None` if they worked in no step.
-pub(super) fn median_on_device(device: &Device) -> Option<Nanos> {
-    let steps = device.steps.iter();
-    let mut durations: Vec<Nanos> = steps.map(|device| device.step.duration).collect();
-    durations.sort_unstable();
-    durations.get(durations.len().checked_sub(1)? / 2).copied()
 }
 
 /// Runs a part of the work on a thread with a name.

@@ -381,3 +381,14 @@ fn functions_that_the_verdict_names_are_the_last_to_go() {
         assert!(rows.iter().any(is_named), "{limit}: {rows:?}");
     }
 }
+
+#[test]
+fn a_device_behind_the_cpu_tells_its_own_steps() {
+    let mut screen = screen(ScreenFacts::default());
+    screen.device_step = Some(Nanos(23_500_000));
+    let text = screen_text(&screen, &end());
+    assert!(
+        text.contains("steps of 23.5 ms on the device; on the CPU 4.00 ms (p90"),
+        "{text}"
+    );
+}
