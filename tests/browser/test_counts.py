@@ -36,7 +36,9 @@ class Row(NamedTuple):
 
 
 def microseconds(text: str) -> float:
-    """Returns a time of the page, which has three digits."""
+    """Returns a time of the page, which has three digits; nothing stands for what a device has not."""
+    if not text:
+        return 0
     value, _, unit = text.partition(" ")
     return float(value) * {"": 1, "us": 1, "ms": 1e3, "s": 1e6}[unit]
 

@@ -283,7 +283,7 @@ def test_a_device_that_runs_behind_shows_the_work_of_a_step(
     page = browser.open(write_page(events, name="behind"), "#step?step=2")
     page.settle()
     note = page.run("document.querySelector('#selection p').textContent")
-    assert note.startswith("The device runs behind the CPU: its work of step 2 takes 5.00 ms")
+    assert note.startswith("The device runs behind the CPU: it works on step 2 for 5.00 ms")
     # All steps take the same time on the device, with another kernel.
     rows = {row[0]: row[2:] for row in table_cells(page, "#selection")}
     assert not any(name.startswith("ProfilerStep") for name in rows)

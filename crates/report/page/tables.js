@@ -93,11 +93,11 @@ export function showTable(root, table, options = {}) {
     state.page = Math.min(state.page, last);
     const first = state.page * PAGE_ROWS;
     body.replaceChildren(...found.slice(first, first + PAGE_ROWS).map((row) => make("tr", {}, ...row.map((cell, index) => cellElement(cell, columns[index].kind, isOfWords[index])))));
-    fitColumns(root, heads);
     heads.forEach((element, index) => {
       if (state.column === index) element.setAttribute("aria-sort", state.isRising ? "ascending" : "descending");
       else element.removeAttribute("aria-sort");
     });
+    fitColumns(root, heads);
     const all = found.length === rows.length ? grouped(rows.length) : `${grouped(found.length)} of ${grouped(rows.length)}`;
     count.textContent = rows.length > FEW_ROWS ? `${all} rows` : "";
     const filtered = state.filter.trim() ? `, of the rows with \u201c${state.filter.trim()}\u201d` : "";
