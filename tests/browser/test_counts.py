@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 
 def microseconds(text: str) -> float:
-    """Returns a time of the page, which has three digits; nothing stands for what a device has not."""
+    """Returns a time of the page, which has three digits; empty cells count as zero."""
     if not text:
         return 0
     value, _, unit = text.partition(" ")

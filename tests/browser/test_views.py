@@ -280,14 +280,14 @@ def test_a_device_that_runs_behind_shows_the_work_of_a_step(
             event("cudaLaunchKernel", begin + 20, 10, cat="cuda_runtime", args=link),
             event(f"gemm_{step % 2}", 2000 + step * 5000, 5000, cat="kernel", **stream, args=work),
         ]
-    page = browser.open(write_page(events, name="behind"), "#step?step=2")
+    page = browser.open(write_page(events, name="behind"), "#step?step=3")
     page.settle()
     note = page.run("document.querySelector('#selection p').textContent")
-    assert note.startswith("The device runs behind the CPU: it works on step 2 for 5.00 ms")
+    assert note.startswith("The device runs behind the CPU: it works on step 3 for 5.00 ms")
     # All steps take the same time on the device, with another kernel.
     rows = {row[0]: row[2:] for row in table_cells(page, "#selection")}
     assert not any(name.startswith("ProfilerStep") for name in rows)
     page.click("#selection p button")
-    assert "at=12000000-17000000" in page.run("location.hash")
+    assert "at=17000000-22000000" in page.run("location.hash")
     assert page.problems() == []
     page.close()

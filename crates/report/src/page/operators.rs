@@ -267,7 +267,7 @@ fn cells(
         }));
     }
     if label.is_some() {
-        let frame = row.stack.first().map(|frame| frame.as_ref());
+        let frame = row.stack.first().map(AsRef::as_ref);
         let frame = frame.filter(|frame: &&str| !frame.is_empty());
         cells.push(Cell::text(frame.map_or("".into(), shown_name)));
     }

@@ -28,7 +28,7 @@ struct Bars<'a> {
     title: &'static str,
     /// The meaning of the bars, if that is not plain.
     about: Option<String>,
-    bars: Vec<(&'a Step, &'a StepSplit, bool)>,
+    shown: Vec<(&'a Step, &'a StepSplit, bool)>,
     split: &'a StepSplit,
     median: Nanos,
     has_python: bool,
@@ -54,7 +54,7 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
                 short_time(median),
                 short_time(times.p50),
             )),
-            bars: bars.map(|one| (&one.step, &one.split, false)).collect(),
+            shown: bars.map(|one| (&one.step, &one.split, false)).collect(),
             split: &device.split,
             median,
             has_python: times.has_python,
@@ -73,7 +73,7 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
              that time, and most of them belong to an earlier step."
                 .into()
         }),
-        bars: bars
+        shown: bars
             .map(|time| (&time.step, &time.split, time.is_slow))
             .collect(),
         split: &times.split,
@@ -85,7 +85,7 @@ pub(super) fn steps_chart(contents: &Contents<'_>) -> String {
 
 impl Bars<'_> {
     fn html(&self) -> String {
-        let shown = &self.bars[..self.bars.len().min(MOST_BARS)];
+        let shown = &self.shown[..self.shown.len().min(MOST_BARS)];
         let longest = shown.iter().map(|(step, ..)| step.duration.0).max();
         let longest = longest.unwrap_or(1).max(1);
         let width = shown.len().max(LEAST_BARS) as f64 * (BAR + GAP);
@@ -122,11 +122,11 @@ impl Bars<'_> {
             "<figcaption>{}</figcaption>\n</figure>",
             self.legend()
         );
-        if self.bars.len() > MOST_BARS {
+        if self.shown.len() > MOST_BARS {
             let _ = writeln!(
                 html,
                 "<p class=\"quiet\">The first {MOST_BARS} of {} steps are drawn; <a href=\"#step\">the table</a> has all.</p>",
-                self.bars.len()
+                self.shown.len()
             );
         }
         html

@@ -542,14 +542,14 @@ fn compared(before: &Analysis, after: &Analysis) -> String {
 #[test]
 fn runs_that_are_bound_by_the_device_are_compared_by_its_steps() {
     let page = compared(&behind(2_000_000), &behind(5_000_000));
-    let pane = pane(&page, "compare");
+    let compare = pane(&page, "compare");
     let text =
         "The median step on the device grew from 2.00\u{a0}ms to 5.00\u{a0}ms (+150.0\u{a0}%).";
-    assert!(pane.contains(text), "{pane}");
+    assert!(compare.contains(text), "{compare}");
     let text = "Device time per step grew from 2.00\u{a0}ms to 5.00\u{a0}ms";
     assert!(
-        pane.contains(text),
-        "work outside of the steps counts: {pane}"
+        compare.contains(text),
+        "work outside of the steps counts: {compare}"
     );
 }
 
@@ -573,16 +573,16 @@ fn steps_are_compared_whatever_their_number_and_what_surrounds_them() {
         }))
     };
     let page = compared(&profile(2, 0), &profile(4, 9_000_000));
-    let pane = pane(&page, "compare");
+    let compare = pane(&page, "compare");
     assert!(
-        pane.contains("CPU time per step is 301\u{a0}us, as before."),
-        "{pane}"
+        compare.contains("CPU time per step is 301\u{a0}us, as before."),
+        "{compare}"
     );
-    assert!(pane.contains("2 steps before, 4 steps now"));
-    assert!(!pane.contains("cudaDeviceSynchronize"));
+    assert!(compare.contains("2 steps before, 4 steps now"));
+    assert!(!compare.contains("cudaDeviceSynchronize"));
     assert!(
-        pane.contains("they have 1 of 3 operators and runtime calls in common"),
-        "{pane}"
+        compare.contains("they have 1 of 3 operators and runtime calls in common"),
+        "{compare}"
     );
     let (document, _) = unpacked(&page);
     let table = table_of(&document, "compare");
