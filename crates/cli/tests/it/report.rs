@@ -44,7 +44,7 @@ fn a_comparison_has_a_pane_of_its_own() {
     run(arguments.into_iter().chain([Path::new("--out"), &out])).told();
     let page = fs::read_to_string(&out).unwrap();
     assert!(page.contains("<h1>Compared with before.json</h1>"));
-    assert!(page.contains("grew from 10.0 us to 20.0 us (+100.0 %)"));
+    assert!(page.contains("grew from 10.0\u{a0}us to 20.0\u{a0}us (+100.0\u{a0}%)"));
 }
 
 #[test]
