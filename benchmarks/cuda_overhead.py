@@ -6,9 +6,10 @@ Each round runs the same steps without a profiler, with mindprof, with torch.pro
 torch.profiler for the device alone, one right after the other, until the device has finished. The
 result is the median over rounds of the time beyond that of the run without a profiler, and the
 ratio to torch's. CUPTI is detached after each recording, as mindprof does by itself, so that every
-run starts as in a program without a profiler. The device alone shows what CUPTI costs: no profiler
-that uses it can be cheaper. The first line shows how fast the program is after each profiler. Run
-it with a Python that has torch, on a machine with CUDA 13 and nothing else to do.
+run starts as in a program without a profiler. The device alone shows what CUPTI costs as torch sets
+it up; mindprof leaves out the records of some calls. The first line shows how fast the program is
+after each profiler. Run it with a Python that has torch, on a machine with CUDA 13 and nothing else
+to do.
 """
 
 from __future__ import annotations

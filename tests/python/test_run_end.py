@@ -190,3 +190,44 @@ def test_step_times_are_a_short_text() -> None:
         "Python          30 %    300 us   150 ms",
         "idle            10 %    100 us  50.0 ms",
     ]
+
+
+needs_samples = pytest.mark.skipif(
+    sys.version_info < (3, 11) or not sys.platform.startswith("linux"),
+    reason="stacks are sampled from CPython 3.11 on, on Linux",
+)
+
+
+@needs_samples
+def test_a_forked_child_that_exits_says_nothing_of_its_own(folder: Path) -> None:
+    program = """
+        import os, sys, time
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end: pass
+        if os.fork() == 0:
+            sys.exit(7)
+        print(os.waitstatus_to_exitcode(os.wait()[1]))
+    """
+    done = call(*MODULE, "-q", "-o", "out", write(folder, program))
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+    assert "panicked" not in done.stderr
+
+
+@needs_samples
+def test_the_work_of_threads_that_are_waited_for_is_named(folder: Path) -> None:
+    program = """
+        import threading, time
+
+        def parse():
+            end = time.monotonic() + 1.5
+            while time.monotonic() < end:
+                sum(range(1000))
+
+        thread = threading.Thread(target=parse)
+        thread.start()
+        thread.join()
+    """
+    done = call(*MODULE, "-o", "out", write(folder, program))
+    said = " ".join(done.stderr.split())
+    assert "the main thread waits for other threads" in said, done.stderr
+    assert "spend most of theirs in parse (program.py:" in said
