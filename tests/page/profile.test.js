@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Profile, cpuRange, deviceRange, isBehind } from "../../crates/report/page/profile.js";
-import { differences, eventsIn, histogram, percentile, sumByName } from "../../crates/report/page/sums.js";
+import { differences, eventsIn, histogram, percentile, sumByName, toldPercentiles } from "../../crates/report/page/sums.js";
 import { flameLayout, flameTree, inverted, sumByFrame } from "../../crates/report/page/tree.js";
-import { calleesOf, kernelsOf } from "../../crates/report/page/inside.js";
+import { calleesOf, kernelsOf, launchersOf } from "../../crates/report/page/inside.js";
 import { costOf } from "../../crates/report/page/costs.js";
 import { differenceTable } from "../../crates/report/page/events_table.js";
 import { traceText } from "../../crates/report/page/trace_file.js";
@@ -63,6 +63,14 @@ test("differences of steps are signed and the largest comes first", () => {
   const sum = (name, own, count) => ({ name, group: 0, category: 0, own, count, total: own, device: 0 });
   const found = differences([sum(1, 10, 1), sum(2, 5, 2)], [sum(1, 40, 4), sum(3, 1, 1)], 2);
   assert.deepEqual(found.map((one) => [one.name, one.time, one.calls, one.usualCalls]), [[1, -30, 1, 4], [2, 5, 2, 0]]);
+});
+
+test("percentiles of few values are not told", () => {
+  const told = (/** @type {number} */ count) => toldPercentiles(Float64Array.from({ length: count }, (_, index) => index + 1), [["p90", 90, 20], ["p99", 99, 200]]);
+  assert.deepEqual(told(1), []);
+  assert.deepEqual(told(19), [["p50", 10]]);
+  assert.deepEqual(told(20), [["p50", 10], ["p90", 18]]);
+  assert.deepEqual(told(200), [["p50", 100], ["p90", 180], ["p99", 198]]);
 });
 
 test("percentiles are values that occur, and histograms count all", () => {
@@ -129,6 +137,7 @@ test("what a function calls is what is directly inside of it, and its kernels ar
   assert.deepEqual(calleesOf(profile, [1]), [3, 4]);
   assert.deepEqual(kernelsOf(profile, [0]), [{ kernel: 5, owner: 3 }]);
   assert.deepEqual(kernelsOf(profile, [4]), []);
+  assert.deepEqual(launchersOf(profile, [5, 4]), [3, -1]);
 });
 
 // CPU     |-1-|-2-|

@@ -190,6 +190,8 @@ def test_step_times_are_a_short_text() -> None:
         "Python          30 %    300 us   150 ms",
         "idle            10 %    100 us  50.0 ms",
     ]
+    few = StepTimes(steps[:7], split, 1000.0, 1000.0, 1000.0, 1000.0, [], True)
+    assert str(few).splitlines()[0] == "7 steps: p50 1.00 ms, longest 1.00 ms"
 
 
 needs_samples = pytest.mark.skipif(

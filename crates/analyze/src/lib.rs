@@ -54,7 +54,8 @@ pub use memory::tensor_numbers::{NodeTensors, SeenTensor, TensorNumbers};
 pub use parts::merge::merge;
 pub use parts::slim::{Cut, CutReport, SLIM_KEY, Slimmed, slim};
 pub use rows::averages::{
-    Average, Averages, GroupBy, Percentiles, averages, averages_of, percentiles, time_inside,
+    Average, Averages, GroupBy, Percentiles, ToldPercentile, averages, averages_of, percentiles,
+    time_inside,
 };
 pub use rows::estimates::Margin;
 pub use rows::flops::{Flops, uncounted};

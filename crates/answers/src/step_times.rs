@@ -128,6 +128,18 @@ impl StepTimes {
             first,
         }
     }
+
+    /// Returns the percentiles beyond the median that people are told, and the longest time.
+    pub fn tail(&self) -> Vec<(&'static str, Nanos)> {
+        let percentiles = Percentiles {
+            p50: self.p50,
+            p90: self.p90,
+            p99: self.p99,
+            max: self.max,
+        };
+        let told = percentiles.told(self.steps.len());
+        told.chain([("longest", self.max)]).collect()
+    }
 }
 
 /// Returns the thread that makes the steps: the one with their ranges, otherwise the main thread,

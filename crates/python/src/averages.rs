@@ -195,6 +195,13 @@ pub(crate) fn percentiles_of(times: Vec<f64>) -> [f64; 4] {
     [found.p50, found.p90, found.p99, found.max].map(microseconds)
 }
 
+/// Returns the names of the percentiles beyond the median that say something about `count` times.
+#[pyfunction]
+pub(crate) fn told_percentiles(count: usize) -> Vec<&'static str> {
+    let told = Percentiles::default().told(count);
+    told.map(|(name, _)| name).collect()
+}
+
 /// Returns a dict of amounts by torch's names.
 pub(crate) fn amounts_dict<'py>(
     py: Python<'py>,

@@ -90,7 +90,7 @@ mod _core {
     #[pymodule_export]
     use crate::arrow::ArrowTable;
     #[pymodule_export]
-    use crate::averages::{Averages, metrics, percentiles_of};
+    use crate::averages::{Averages, metrics, percentiles_of, told_percentiles};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]

@@ -5,8 +5,8 @@ import { countedText, numberText, timeText } from "./numbers.js";
 import { shownName } from "./names.js";
 import { byId, make, makeShape } from "./elements.js";
 import { readIndex } from "./address.js";
-import { OutermostCalls, histogram, isOnDevice, percentile } from "./sums.js";
-import { calleesOf } from "./inside.js";
+import { OutermostCalls, histogram, isOnDevice, percentile, toldPercentiles } from "./sums.js";
+import { calleesOf, launchersOf } from "./inside.js";
 import { detailAddress, eventsTable } from "./events_table.js";
 import { addTable, groupTable, showSource } from "./detail_parts.js";
 import { showFinding } from "./finding_detail.js";
@@ -18,8 +18,6 @@ import { groupOf } from "./groups.js";
 /** @typedef {import("./sorting.js").Cell} Cell */
 
 const MOST_EVENTS = 200;
-/** Percentiles of fewer events say nothing. */
-const LEAST_PERCENTILES = 10;
 
 /**
  * Shows the detail that an address asks for.
@@ -109,7 +107,7 @@ function showEvents(profile, root, events) {
   const tiles = make("ul", { class: "tiles" }), isDevice = isOnDevice(profile.groupOf(events[0]));
   for (const [value, name] of [
     [numberText(events.length, "count"), events.length === 1 ? "event" : "events"], [timeText(total), "total"], ...isDevice ? [] : [[timeText(own), "self"]],
-    ...times.length < LEAST_PERCENTILES ? [] : [[timeText(percentile(times, 0.5)), "p50"], [timeText(percentile(times, 0.9)), "p90"], [timeText(percentile(times, 0.99)), "p99"]],
+    ...toldPercentiles(times, profile.document.percentiles).map(([name, time]) => [timeText(time), name]),
     [timeText(times[times.length - 1]), "longest"],
   ]) tiles.append(make("li", {}, make("b", {}, value), make("span", {}, name)));
   root.append(tiles);
@@ -117,7 +115,12 @@ function showEvents(profile, root, events) {
   groupTable(profile, root, events, "shapes", "By the shapes and dtypes of their inputs", ["Input shapes", "Dtypes"],
     (index) => profile.inputs[index] || -1, (index) => [profile.shapesOf(index), profile.dtypesOf(index)]);
   const parentName = (/** @type {number} */ index) => profile.nameOf(profile.parent[index]);
-  groupTable(profile, root, events, "callers", "Called by", ["Caller"],
+  const launchers = new Map(launchersOf(profile, events).map((launcher, at) => [events[at], launcher]));
+  const launcherName = (/** @type {number} */ index) => profile.nameOf(launchers.get(index) ?? -1);
+  // What surrounds work on a device is a range, not a caller.
+  if (isDevice) groupTable(profile, root, events.filter((index) => (launchers.get(index) ?? -1) >= 0), "launchers", "Launched by", ["Operator"],
+    (index) => profile.name[launchers.get(index) ?? 0], (index) => [[launcherName(index), detailAddress(launcherName(index))]]);
+  else groupTable(profile, root, events, "callers", "Called by", ["Caller"],
     (index) => (profile.parent[index] < 0 ? -1 : profile.name[profile.parent[index]]), (index) => [[parentName(index), detailAddress(parentName(index))]]);
   const called = calleesOf(profile, events);
   groupTable(profile, root, called, "callees", "Calls", ["Callee"],

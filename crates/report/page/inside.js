@@ -1,6 +1,7 @@
 // @ts-check
 // What happens inside of events: what they call, and the kernels that they launch. Nothing here
 // accesses the page.
+import { bisect } from "./profile.js";
 
 /** @typedef {import("./profile.js").Profile} Profile */
 
@@ -31,6 +32,21 @@ export function calleesOf(profile, events) {
     if (isMerged[index]) marks[index] = 1; else found.push(index);
   }
   return found;
+}
+
+/**
+ * Returns the operators that launched kernels, in the order of the kernels; -1 where none is known.
+ * @param {Profile} profile
+ * @param {number[]} kernels
+ * @returns {number[]}
+ */
+export function launchersOf(profile, kernels) {
+  const from = profile.columns.get("owner_from"), to = profile.columns.get("owner_to");
+  return kernels.map((kernel) => {
+    if (!from || !to) return -1;
+    const at = bisect(to, kernel);
+    return to[at] === kernel ? from[at] : -1;
+  });
 }
 
 /**

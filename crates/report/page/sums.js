@@ -118,6 +118,18 @@ export function percentile(sorted, share) {
 }
 
 /**
+ * Returns the names and values of the median and of the percentiles that say something about so few values.
+ * @param {ArrayLike<number>} sorted
+ * @param {[string, number, number][]} told  Names, percentages and the least number of values.
+ * @returns {[string, number][]}
+ */
+export function toldPercentiles(sorted, told) {
+  if (sorted.length < 2) return [];
+  const named = told.filter(([, , least]) => sorted.length >= least);
+  return [["p50", percentile(sorted, 0.5)], ...named.map(([name, percent]) => /** @type {[string, number]} */ ([name, percentile(sorted, percent / 100)]))];
+}
+
+/**
  * Counts sorted durations in classes whose bounds grow by a constant factor.
  * @param {ArrayLike<number>} sorted
  * @param {number} most

@@ -11,7 +11,7 @@ use mindprof_model::Nanos;
 
 use self::rates::{amount, push_rates};
 use crate::grid::{Align, grid, push_line, push_wrapped};
-use crate::steps::{percent, short_time};
+use crate::steps::{percent, short_time, tail_text};
 use crate::visible::visible;
 
 /// The layout of the use of devices.
@@ -191,11 +191,10 @@ fn push_launches(text: &mut String, launches: &LaunchDelays, width: Option<usize
         "Launches: not recorded".into()
     } else {
         format!(
-            "Launches: {}, delay p50 {}, p90 {}, p99 {}; {} over 50 us, {} over 100 us",
+            "Launches: {}, delay p50 {}, {}; {} over 50 us, {} over 100 us",
             launches.launches,
             short_time(launches.p50),
-            short_time(launches.p90),
-            short_time(launches.p99),
+            tail_text(&launches.tail()),
             launches.over_50_us,
             launches.over_100_us
         )

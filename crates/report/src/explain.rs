@@ -8,7 +8,7 @@ use crate::advice::{
     evidence_text, missing_data, nothing_found, overhead_text, price_text, share_text,
 };
 use crate::grid::{cut, push_line};
-use crate::steps::{is_share, percent, short_time, slow_text, split_text};
+use crate::steps::{is_share, percent, short_time, slow_text, split_text, tail_text};
 use crate::verdict::incomplete_text;
 use crate::visible::visible;
 
@@ -50,11 +50,10 @@ fn push_summary(text: &mut String, explanation: &Explanation) {
         push_line(text, "- steps: none, so shares are of the whole recording");
     } else {
         let line = format!(
-            "- steps: {}, p50 {}, p90 {}, longest {}",
+            "- steps: {}, p50 {}, {}",
             steps.steps.len(),
             short_time(steps.p50),
-            short_time(steps.p90),
-            short_time(steps.max)
+            tail_text(&steps.tail())
         );
         push_line(text, &line);
         let split = split_text(&steps.split, steps.has_python);
@@ -262,7 +261,7 @@ mod tests {
 # `a_b.json`
 
 - recorded: 2.40 ms with 15 events
-- steps: 3, p50 800 us, p90 800 us, longest 800 us
+- steps: 3, p50 800 us, longest 800 us
 - time of a step: operators 100 %
 - replayed for the findings: 3 steps of 800 us on average
 

@@ -17,7 +17,7 @@ use crate::headline::{
 };
 use crate::number::memory_text;
 use crate::run::imports_in;
-use crate::steps::{is_share, percent, short_time, slow_text, split_text};
+use crate::steps::{is_share, percent, short_time, slow_text, split_text, tail_text};
 use crate::visible::visible;
 
 /// The largest number of lines, and their width.
@@ -220,11 +220,10 @@ fn steps(screen: &Screen) -> Option<String> {
         format!("{} on the device; on the CPU ", short_time(median))
     });
     let mut text = format!(
-        "{} of {on_device}{} (p90 {}, p99 {}): {}",
+        "{} of {on_device}{} ({}): {}",
         counted(times.steps.len() as u64, "step"),
         short_time(times.p50),
-        short_time(times.p90),
-        short_time(times.p99),
+        tail_text(&times.tail()),
         split_text(&times.split, times.has_python)
     );
     if let Some(slow) = times

@@ -30,12 +30,10 @@ pub fn steps_text(times: &StepTimes, layout: StepsLayout) -> String {
         return text;
     }
     let line = format!(
-        "{}: p50 {}, p90 {}, p99 {}, longest {}",
+        "{}: p50 {}, {}",
         counted(times.steps.len() as u64, "step"),
         short_time(times.p50),
-        short_time(times.p90),
-        short_time(times.p99),
-        short_time(times.max)
+        tail_text(&times.tail())
     );
     push_wrapped(&mut text, &line, layout.width);
     if let Some(first) = times.first {
@@ -68,6 +66,14 @@ pub fn steps_text(times: &StepTimes, layout: StepsLayout) -> String {
     push_slow(&mut text, times, layout.width);
     push_list(&mut text, times, layout);
     text
+}
+
+/// Returns named times beyond the median: `p90 1.00 ms, longest 2.90 ms`.
+pub(crate) fn tail_text(tail: &[(&'static str, Nanos)]) -> String {
+    let texts = tail
+        .iter()
+        .map(|(name, time)| format!("{name} {}", short_time(*time)));
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the classes of steps in one line, largest first, as far as they matter.
@@ -226,7 +232,7 @@ mod tests {
         assert_eq!(
             steps_text(&times, layout),
             "\
-6 steps: p50 1.00 ms, p90 2.90 ms, p99 2.90 ms, longest 2.90 ms
+6 steps: p50 1.00 ms, longest 2.90 ms
 
 Class      Share  Per step   In all
 ---------  -----  --------  -------
@@ -243,6 +249,25 @@ Step     Time  operators  Python
 4 more steps
 "
         );
+    }
+
+    #[test]
+    fn percentiles_of_few_steps_are_not_told() {
+        let tail = |count: u64| {
+            let profile = Timeline::draw(|time| {
+                for number in 1..=count {
+                    time.annotation(&format!("ProfilerStep#{number}"), |time| {
+                        time.op("aten::mm", number * 1_000);
+                    });
+                }
+            });
+            let times = StepTimes::build(&Analysis::build(profile), &OwnCode::default());
+            tail_text(&times.tail())
+        };
+        assert_eq!(tail(19), "longest 19.0 us");
+        assert_eq!(tail(20), "p90 18.0 us, longest 20.0 us");
+        assert_eq!(tail(199), "p90 180 us, longest 199 us");
+        assert_eq!(tail(200), "p90 180 us, p99 198 us, longest 200 us");
     }
 
     #[test]

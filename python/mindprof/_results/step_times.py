@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from mindprof import _core
+
 
 class StepTime(NamedTuple):
     """One step.
@@ -71,10 +73,12 @@ class StepTimes(NamedTuple):
         if not self.steps:
             return "no steps: record with `prof.step()` or `mindprof run`"
         count = len(self.steps)
-        times = [self.p50_us, self.p90_us, self.p99_us, self.max_us]
-        p50, p90, p99, longest = map(_time, times)
+        tails = {"p90": self.p90_us, "p99": self.p99_us}
+        told = [(name, tails[name]) for name in _core.told_percentiles(count)]
+        times = [("p50", self.p50_us), *told, ("longest", self.max_us)]
+        texts = ", ".join(f"{name} {_time(time)}" for name, time in times)
         lines = [
-            f"{count} step{'s' * (count > 1)}: p50 {p50}, p90 {p90}, p99 {p99}, longest {longest}",
+            f"{count} step{'s' * (count > 1)}: {texts}",
             "",
             f"{'Class':<13}  Share  Per step   In all",
             f"{'-' * 13}  -----  --------  -------",

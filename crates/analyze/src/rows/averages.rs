@@ -25,7 +25,7 @@ mod tests;
 mod time_inside;
 
 pub use groups::GroupBy;
-pub use percentiles::{Percentiles, percentiles};
+pub use percentiles::{Percentiles, ToldPercentile, percentiles};
 pub use time_inside::time_inside;
 
 /// One row of a table: the sums of all events that share a key and a kind of device, like an entry

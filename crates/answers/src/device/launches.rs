@@ -60,4 +60,16 @@ impl LaunchDelays {
             unknown,
         }
     }
+
+    /// Returns the percentiles beyond the median that people are told, and the longest delay.
+    pub fn tail(&self) -> Vec<(&'static str, Nanos)> {
+        let percentiles = Percentiles {
+            p50: self.p50,
+            p90: self.p90,
+            p99: self.p99,
+            max: self.max,
+        };
+        let told = percentiles.told(self.launches as usize);
+        told.chain([("longest", self.max)]).collect()
+    }
 }

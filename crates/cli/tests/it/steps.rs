@@ -9,7 +9,7 @@ fn a_trace_without_devices_is_split() {
     let trace = golden_of("mlp-full", "trace.json.gz");
     let text = run([Path::new("steps"), &trace]).printed();
     assert!(
-        text.starts_with("2 steps: p50 12.6 ms, p90 17.3 ms"),
+        text.starts_with("2 steps: p50 12.6 ms, longest 17.3 ms"),
         "{text}"
     );
     assert!(

@@ -81,8 +81,7 @@ idle                500 us   50 %     500 us   50 %
 
 Kernels: utilization 50.0 %, tensor cores 0 % of kernel time, 100 % of kernel
 time has no launch geometry
-Launches: 3, delay p50 5.00 us, p90 85.0 us, p99 85.0 us; 1 over 50 us, 0 over
-100 us
+Launches: 3, delay p50 5.00 us, longest 85.0 us; 1 over 50 us, 0 over 100 us
 
 Stream  Count    Work  CPU wait  Kernel wait  Other gap  Queue  Mean
 ------  -----  ------  --------  -----------  ---------  -----  ----

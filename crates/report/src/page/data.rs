@@ -7,6 +7,7 @@
 //! All of it is compressed and written as base64, so that no name can be taken for markup. Large
 //! blocks are denser text, because a quarter of base64 is waste.
 
+use mindprof_analyze::Percentiles;
 use mindprof_trace::{Compression, Effort, write_compressed};
 use serde_json::{Value, json};
 
@@ -69,6 +70,7 @@ pub(super) fn data_block(
         "tracks": drawn.tracks,
         "is_behind": contents.device_median().is_some(),
         "steps": steps.collect::<Vec<_>>(),
+        "percentiles": Percentiles::TOLD.map(|told| (told.name, told.percent, told.least)),
         "findings": findings_json(contents, drawn),
         "flames": flames,
         "path_kinds": path_kinds,

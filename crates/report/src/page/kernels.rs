@@ -6,10 +6,10 @@ use mindprof_answers::{DeviceUse, DeviceWindow, IdleCause, KernelUse};
 use mindprof_model::Nanos;
 
 use super::contents::Contents;
-use super::markup::escaped;
-use super::table::{Cell, Kind, Table, column, share_text};
+use super::markup::{escaped, with_units};
+use super::table::{Cell, Kind, Table, column, share_text, thousands};
 use crate::sentence::sentence;
-use crate::steps::{is_share, percent, short_time};
+use crate::steps::{is_share, percent, short_time, tail_text};
 
 /// Returns the sentences about a device as HTML.
 pub(super) fn device_facts(contents: &Contents<'_>) -> String {
@@ -65,15 +65,15 @@ pub(super) fn device_facts(contents: &Contents<'_>) -> String {
         if launches.launches > 0 {
             let _ = writeln!(
                 html,
-                "<li>{} launches with a delay of {} (p50) and {} (p99).</li>",
-                launches.launches,
+                "<li>{} launches, with a delay of p50 {}, {}.</li>",
+                thousands(&launches.launches.to_string()),
                 escaped(&short_time(launches.p50)),
-                escaped(&short_time(launches.p99))
+                escaped(&tail_text(&launches.tail()))
             );
         }
         html.push_str("</ul>\n");
     }
-    html
+    with_units(&html)
 }
 
 fn busy_text(window: &DeviceWindow) -> String {
@@ -104,7 +104,7 @@ fn idle_text(window: &DeviceWindow, of: &str) -> Option<String> {
 }
 
 /// Returns a part in percent. Less than one percent is not nothing.
-fn part_text(part: Nanos, whole: Nanos) -> String {
+pub(super) fn part_text(part: Nanos, whole: Nanos) -> String {
     if is_share(part, whole, 1) {
         percent(part, whole)
     } else {

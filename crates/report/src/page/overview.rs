@@ -17,15 +17,11 @@ use crate::advice::{evidence_text, nothing_found, overhead_text};
 use crate::headline::{finding_text, headline_text};
 use crate::memory::amount_text;
 use crate::sentence::sentence;
-use crate::steps::{percent, short_time, split_text};
+use crate::steps::{percent, short_time, split_text, tail_text};
 use crate::verdict::incomplete_text;
 
 /// The number of functions that the overview lists.
 const FUNCTIONS: usize = 8;
-
-/// The number of steps below which a percentile is little more than one of them. `detail_pane.js` has
-/// the same.
-const LEAST_PERCENTILES: usize = 10;
 
 /// Returns the overview as HTML.
 pub(super) fn overview(contents: &Contents<'_>) -> String {
@@ -172,12 +168,7 @@ fn tiles(contents: &Contents<'_>) -> String {
     if steps.steps.is_empty() {
         push(short_time(explanation.span), "recorded", String::new());
     } else {
-        let longest = format!("longest {}", short_time(steps.max));
-        let about = if steps.steps.len() < LEAST_PERCENTILES {
-            longest
-        } else {
-            format!("p90 {}, {longest}", short_time(steps.p90))
-        };
+        let about = tail_text(&steps.tail());
         match contents.device_median() {
             None => push(short_time(steps.p50), "median step, as recorded", about),
             Some(device) => {

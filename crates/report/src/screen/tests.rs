@@ -136,7 +136,7 @@ mindprof: 75 % of the time is spent in metrics (train.py:12), mostly in
 aten::item
   12 | right += out[i].item()
 
-7 steps of 4.00 ms (p90 4.00 ms, p99 4.00 ms): operators 100 %
+7 steps of 4.00 ms (longest 4.00 ms): operators 100 %
 
 Total   Own  Your code                 Mostly
  75 %  75 %  metrics (train.py:12)     aten::item
@@ -388,7 +388,7 @@ fn a_device_behind_the_cpu_tells_its_own_steps() {
     screen.device_step = Some(Nanos(23_500_000));
     let text = screen_text(&screen, &end());
     assert!(
-        text.contains("steps of 23.5 ms on the device; on the CPU 4.00 ms (p90"),
+        text.contains("steps of 23.5 ms on the device; on the CPU 4.00 ms (longest"),
         "{text}"
     );
 }

@@ -20,7 +20,44 @@ pub struct Percentiles {
     pub max: Nanos,
 }
 
+/// A percentile that texts for people contain, and the number of times from which on they do.
+///
+/// At least two times lie beyond such a percentile. With fewer times, it would be the longest one
+/// under a name that promises more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldPercentile {
+    /// Its name, such as `p90`.
+    pub name: &'static str,
+    /// The percentage of the times that do not exceed it.
+    pub percent: u32,
+    /// The least number of times.
+    pub least: usize,
+}
+
 impl Percentiles {
+    /// The percentiles beyond the median in texts for people.
+    pub const TOLD: [ToldPercentile; 2] = [
+        ToldPercentile {
+            name: "p90",
+            percent: 90,
+            least: 20,
+        },
+        ToldPercentile {
+            name: "p99",
+            percent: 99,
+            least: 200,
+        },
+    ];
+
+    /// Returns the percentiles beyond the median that say something about `count` times, with their
+    /// names.
+    pub fn told(&self, count: usize) -> impl Iterator<Item = (&'static str, Nanos)> + use<> {
+        (Self::TOLD.into_iter())
+            .zip([self.p90, self.p99])
+            .filter(move |(told, _)| count >= told.least)
+            .map(|(told, time)| (told.name, time))
+    }
+
     /// Returns the percentiles of times, which it sorts. All are zero if there are no times.
     pub fn of(times: &mut [Nanos]) -> Self {
         times.sort_unstable();

@@ -215,6 +215,22 @@ fn percentiles_are_times_that_occur() {
 }
 
 #[test]
+fn a_percentile_is_told_if_two_times_lie_beyond() {
+    for told in Percentiles::TOLD {
+        let beyond = |count: usize| count - (count * told.percent as usize).div_ceil(100);
+        assert_eq!((beyond(told.least), beyond(told.least - 1)), (2, 1));
+        assert_eq!(told.name, format!("p{}", told.percent));
+    }
+    let names = |count| -> Vec<_> {
+        let told = Percentiles::default().told(count);
+        told.map(|(name, _)| name).collect()
+    };
+    assert!(names(19).is_empty());
+    assert_eq!(names(20), ["p90"]);
+    assert_eq!(names(200), ["p90", "p99"]);
+}
+
+#[test]
 fn shapes_tell_rows_apart_and_values_do_not() {
     let (mut builder, thread) = builder_with_thread(DeviceKind::Cpu);
     let name = builder.strings.intern("op");
