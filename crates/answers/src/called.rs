@@ -231,7 +231,7 @@ pub(crate) fn called_name(text: &str) -> String {
         return library_name(&place);
     }
     if let Some(rest) = text.strip_prefix("<built-in ") {
-        return built_in_name(rest).unwrap_or(text).into();
+        return built_in_name(rest).unwrap_or_else(|| text.into());
     }
     text.strip_prefix(ENGINE_PREFIX).unwrap_or(text).into()
 }
@@ -266,9 +266,16 @@ fn library_name(place: &Place<'_>) -> String {
 
 /// Returns the name of a C function from the rest of its description, such as `method item of
 /// Tensor object at 0x7f>`, or `None` if it has another form.
-fn built_in_name(rest: &str) -> Option<&str> {
+fn built_in_name(rest: &str) -> Option<String> {
     let mut words = rest.trim_end_matches('>').split(' ');
-    matches!(words.next(), Some("method" | "function")).then(|| words.next())?
+    let kind = words.next();
+    let name = matches!(kind, Some("method" | "function")).then(|| words.next())??;
+    let is_of_tensor = words.next() == Some("of") && words.next() == Some("Tensor");
+    Some(if is_of_tensor {
+        format!("Tensor.{name}")
+    } else {
+        name.into()
+    })
 }
 
 fn is_wrapper(text: &str) -> bool {
@@ -319,6 +326,7 @@ mod tests {
             ),
             ("/usr/lib/python3.11/queue.py(7): get", "queue.get"),
             ("<built-in method sleep of module object at 0x7f>", "sleep"),
+            ("<built-in method to of Tensor object at 0x7f>", "Tensor.to"),
             ("<built-in function len>", "len"),
             (
                 "autograd::engine::evaluate_function: MmBackward0",
