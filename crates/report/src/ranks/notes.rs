@@ -5,8 +5,12 @@ use mindprof_model::Nanos;
 use mindprof_ranks::{JobAnswer, JobFinding};
 
 use super::{NAMED, ranks_words, share_words};
+use crate::grid::cut;
 use crate::steps::short_time;
 use crate::visible::visible;
+
+/// The length from which on names of operators are cut.
+const LONGEST_NAME: usize = 60;
 
 /// Returns the faults of the set of ranks.
 pub(crate) fn roster_notes(answer: &JobAnswer) -> Vec<String> {
@@ -196,7 +200,7 @@ pub(crate) fn difference_notes(answer: &JobAnswer, most: usize) -> Vec<String> {
         lines.push(format!("{} recorded {steps}", visible(&rank.text())));
     }
     for row in differences.rows.iter().take(most) {
-        let name: String = visible(&row.name).chars().take(40).collect();
+        let name = cut(&visible(&row.name), Some(LONGEST_NAME));
         let line = match row.counts.first() {
             Some((rank, count)) => {
                 let others = counted(row.count_ranks.saturating_sub(1) as u64, "other rank");

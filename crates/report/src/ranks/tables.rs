@@ -200,7 +200,7 @@ pub(super) fn push_devices(text: &mut String, answer: &JobAnswer, layout: RanksL
 
 pub(super) fn push_kernels(text: &mut String, answer: &JobAnswer, layout: RanksLayout) {
     // The columns of numbers and the spaces between all take so much.
-    const NUMBERS: usize = 49;
+    const NUMBERS: usize = 50;
     // Without a limit, names of templates would take thousands of columns.
     const WIDE: usize = 140;
     let room = Some(layout.width.unwrap_or(WIDE).saturating_sub(NUMBERS));
@@ -210,7 +210,7 @@ pub(super) fn push_kernels(text: &mut String, answer: &JobAnswer, layout: RanksL
             kernel.count.to_string(),
             short_time(kernel.sum),
             short_time(kernel.p50),
-            short_time(kernel.p99),
+            short_time(kernel.largest),
             short(&kernel.slowest.0),
         ]
     });
@@ -219,7 +219,7 @@ pub(super) fn push_kernels(text: &mut String, answer: &JobAnswer, layout: RanksL
         ("Count", Align::Right),
         ("Sum", Align::Right),
         ("p50", Align::Right),
-        ("p99", Align::Right),
+        ("Longest", Align::Right),
         ("Slowest", Align::Right),
     ];
     let rows: Vec<Vec<String>> = kernels.collect();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use mindprof_answers::Confidence;
+use mindprof_formats::counted;
 use mindprof_ranks::{JobAnswer, JobFinding, StepGrid};
 
 use super::heat::heat_map;
@@ -37,8 +38,8 @@ fn finding_cards(answer: &JobAnswer) -> String {
     if findings.found.is_empty() {
         let _ = writeln!(
             html,
-            "<p>No cause of slowness was found by {} rules about several ranks.</p>",
-            findings.clean.len()
+            "<p>No cause of slowness was found by {} about several ranks.</p>",
+            counted(findings.clean.len() as u64, "rule")
         );
     } else {
         html.push_str("<ol class=\"findings\">\n");
@@ -54,7 +55,7 @@ fn finding_cards(answer: &JobAnswer) -> String {
             html,
             "<p class=\"quiet\">Cannot tell: {} ({}).</p>",
             rules.join(", "),
-            escaped(missing)
+            with_code(missing)
         );
     }
     html

@@ -1,5 +1,6 @@
 //! The answers about a job as tables of the page.
 
+use mindprof_analyze::Percentiles;
 use mindprof_model::Nanos;
 use mindprof_ranks::{Blame, Cause, JobAnswer, RankLabel, StepGrid};
 
@@ -169,7 +170,7 @@ pub(super) fn device_table(answer: &JobAnswer) -> Table {
             times.overlap.map_or(Cell::Empty, Cell::Number),
             Cell::count(times.launches),
             Cell::time(times.delay_p50),
-            Cell::time(times.delay_p99),
+            percentile("p99", times.delay_p99, times.launches),
         ]
     });
     let columns = vec![
@@ -366,6 +367,17 @@ pub(super) fn collective_tables(answer: &JobAnswer) -> [Table; 2] {
     [by_group, worst]
 }
 
+/// Returns a percentile of so many times; empty if people are not told it of so few.
+fn percentile(name: &str, time: Nanos, count: u64) -> Cell {
+    let told = Percentiles::TOLD.iter().find(|told| told.name == name);
+    let is_told = told.is_some_and(|told| count >= told.least as u64);
+    if is_told {
+        Cell::time(time)
+    } else {
+        Cell::Empty
+    }
+}
+
 /// Returns the kernels of all ranks.
 pub(super) fn kernel_table(answer: &JobAnswer) -> Table {
     let rows = answer.kernels.iter().map(|kernel| {
@@ -376,7 +388,7 @@ pub(super) fn kernel_table(answer: &JobAnswer) -> Table {
             Cell::time(kernel.sum),
             Cell::time(kernel.mean),
             Cell::time(kernel.p50),
-            Cell::time(kernel.p99),
+            percentile("p99", kernel.p99, kernel.count),
             Cell::time(kernel.largest),
             rank_cell(&kernel.slowest.0),
         ]
