@@ -94,14 +94,14 @@ pub(crate) fn overhead_text(advice: &Advice) -> String {
     }
     if share < 0.005 && differs {
         return format!(
-            "{steps} of {recorded}{average} ({replayed} in the replay that gives prices)"
+            "{steps} of {recorded}{average} ({replayed} in the replay that estimates savings)"
         );
     }
     if share < 0.005 {
         return format!("{steps} of {recorded}{average}");
     }
     let replayed = if differs {
-        format!(", {replayed} in the replay that gives prices")
+        format!(", {replayed} in the replay that estimates savings")
     } else {
         String::new()
     };

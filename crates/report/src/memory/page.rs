@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::number::memory_text;
 use crate::page::{MEMORY, Page, Pane, escaped};
 use crate::sentence::sentence;
+use crate::steps::short_time;
 
 /// The approximate maximum number of points in the table. Longer timelines are thinned; the peak is
 /// kept.
@@ -164,10 +165,7 @@ fn place_section(
     let detail = thinned(&all, MOST_DETAIL);
     let peak_time = peak.time.map_or_else(
         || "before the window opened".into(),
-        |time| {
-            let after = time.0 as f64 / 1e6;
-            format!("{after:.3} ms after the start of the window")
-        },
+        |time| format!("{} after the start of the window", short_time(time)),
     );
     let html = format!(
         "<h{level}>Memory of {device}</h{level}>\n\

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{CriticalPath, PathKind, PathRow, StepClass};
+use mindprof_answers::{CodePlace, CriticalPath, PathKind, PathRow, StepClass};
 use mindprof_model::Nanos;
 use serde_json::{Value, json};
 
+use super::code::function_place;
 use super::columns::Columns;
 use super::contents::Contents;
 use super::events::DrawnEvents;
@@ -94,11 +95,39 @@ pub(super) fn path_tables(contents: &Contents<'_>) -> Vec<Table> {
     ];
     let lists = lists.into_iter().filter(|(.., rows)| !rows.is_empty());
     lists
-        .map(|(id, caption, kind, rows)| path_table(id, caption, kind, rows))
+        .map(|(id, caption, kind, rows)| path_table(contents, id, caption, kind, rows))
         .collect()
 }
 
-fn path_table(id: &'static str, caption: &str, kind: &str, rows: &[PathRow]) -> Table {
+/// Returns the place of a function as text, and the name of its detail, as the table of functions has
+/// them: the text has the hottest line, not that of the definition.
+fn shown_place(contents: &Contents<'_>, place: &CodePlace) -> (String, String) {
+    let functions = &contents.explanation.functions.functions;
+    let known = functions.iter().find(|one| {
+        let is_here = one.line.is_none_or(|line| line == place.line);
+        one.file == place.file && one.function == place.function && is_here
+    });
+    known.map_or_else(
+        || {
+            let CodePlace {
+                file,
+                line,
+                function,
+            } = place;
+            let text = place_text(function, file, *line);
+            (text, format!("{file}:{line}:{function}"))
+        },
+        function_place,
+    )
+}
+
+fn path_table(
+    contents: &Contents<'_>,
+    id: &'static str,
+    caption: &str,
+    kind: &str,
+    rows: &[PathRow],
+) -> Table {
     let columns = vec![
         column("Name", Kind::Name, ""),
         column(
@@ -116,8 +145,7 @@ fn path_table(id: &'static str, caption: &str, kind: &str, rows: &[PathRow]) -> 
     let rows = rows.iter().map(|row| {
         let name = match &row.place {
             Some(place) => {
-                let key = format!("{}:{}:{}", place.file, place.line, place.function);
-                let text = place_text(&place.function, &place.file, place.line);
+                let (text, key) = shown_place(contents, place);
                 Cell::named(kind, &key, &text)
             }
             None => Cell::detail(kind, &row.name),

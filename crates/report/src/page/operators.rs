@@ -1,9 +1,10 @@
 //! The operators: rows by name as `mindprof table` prints them, and the same rows split by shape,
 //! line, module and dtype.
 
-use mindprof_analyze::{Analysis, GroupBy, Metric, nanoseconds};
+use mindprof_analyze::{Analysis, GroupBy, Metric, Percentiles, nanoseconds};
 use mindprof_answers::{Label, Work};
 use mindprof_formats::{Row, RowOptions, SortBy};
+use mindprof_model::Nanos;
 
 use super::contents::Contents;
 use super::names::shown_name;
@@ -75,7 +76,7 @@ pub(super) fn operator_tables(contents: &Contents<'_>) -> Vec<Table> {
 
 /// Describes the sum that the shares of operators are parts of.
 pub(super) const OF_ALL_THREADS: &str = "\
-<p class=\"quiet\">CPU time is summed over all threads, so that a thread that waits for another one counts beside it. \
+<p class=\"quiet\">CPU time is summed over all threads, those included that wait for another one. \
 Self CPU % is a share of that sum.</p>\n";
 
 /// Returns the sentences about the rows of devices, if there are such rows.
@@ -126,7 +127,8 @@ fn rows_table(
         (Some(label), _) => format!("Operators by {}", label.name()),
         (None, true) => "Operators by the shapes of their inputs".into(),
         (None, false) if group_by.python_functions => "Python functions".into(),
-        (None, false) => "Operators and kernels".into(),
+        (None, false) if has_device => "Operators and kernels".into(),
+        (None, false) => "Operators".into(),
     };
     let cells = shown
         .into_iter()
@@ -208,14 +210,14 @@ fn columns(group_by: GroupBy, label: Option<Label>, has_device: bool) -> Vec<Col
         column("Calls", Kind::Count, ""),
         column("CPU mean", Kind::Time, "CPU total by calls."),
         column(
-            "p50",
+            "CPU p50",
             Kind::Time,
             "Half of the calls take at most this long.",
         ),
         column(
-            "p99",
+            "CPU longest",
             Kind::Time,
-            "99 % of the calls take at most this long.",
+            "The longest call.",
         ),
         column(
             "Self CPU memory",
@@ -276,6 +278,9 @@ fn cells(
         let shapes = row.shapes.as_deref().filter(|shapes| *shapes != "[]");
         cells.push(Cell::text(shapes.unwrap_or("")));
     }
+    let spread = |of: fn(Percentiles) -> Nanos| {
+        (row.percentiles).map_or(Cell::Empty, |one| Cell::time(of(one)))
+    };
     let is_counted = row.is_device_work || row.float(Metric::SelfDeviceTimeTotal) > 0.0;
     let is_on_device = row.is_device_work || row.is_device_range;
     // A device spends no CPU time, and allocates no memory.
@@ -298,10 +303,8 @@ fn cells(
         time(Metric::DeviceTimeTotal),
         Cell::Number(row.float(Metric::Count)),
         of_cpu(time(Metric::CpuTime)),
-        row.percentiles
-            .map_or(Cell::Empty, |one| Cell::time(one.p50)),
-        row.percentiles
-            .map_or(Cell::Empty, |one| Cell::time(one.p99)),
+        of_cpu(spread(|one| one.p50)),
+        of_cpu(spread(|one| one.max)),
         of_cpu(Cell::Number(row.float(Metric::SelfCpuMemoryUsage))),
         of_cpu(Cell::Number(row.float(Metric::SelfDeviceMemoryUsage))),
         of_cpu(Cell::Number(row.float(Metric::Flops))),

@@ -6,6 +6,7 @@ use mindprof_answers::{Step, StepClass, StepSplit};
 use mindprof_model::Nanos;
 
 use super::contents::Contents;
+use super::kernels::part_text;
 use super::markup::{escaped, escaped_lines, with_units};
 use super::table::{Cell, Column, Kind, Table, column};
 use crate::steps::{short_time, slow_text};
@@ -178,7 +179,7 @@ impl Bars<'_> {
                 "<li><span class=\"swatch class-{}\"></span>{} <b>{}</b></li>",
                 class as usize,
                 escaped(class_name(class, self.has_python)),
-                escaped(&crate::steps::percent(time, total))
+                escaped(&part_text(time, total))
             );
         }
         let _ = write!(

@@ -424,7 +424,19 @@ fn a_device_that_runs_behind_has_steps_of_its_own() {
         document["steps"][2]["device"],
         serde_json::json!([12_000_000, 5_000_000])
     );
-    let devices = pane(&page, "kernels");
+    // A kernel has no times on the CPU, not even a longest one.
+    let operators = table_of(&document, "operators");
+    let (columns, rows) = (&operators["columns"], operators["rows"].as_array().unwrap());
+    let is_of_cpu = |title: &str| title.starts_with("CPU ");
+    for (at, column) in columns.as_array().unwrap().iter().enumerate() {
+        for row in rows.iter().filter(|row| row[1] == "device") {
+            assert!(!is_of_cpu(column["title"].as_str().unwrap()) || row[at].is_null());
+        }
+    }
+    assert!(rows.iter().any(|row| row[1] == "device"));
+    // Numbers stay with their units.
+    assert!(pane(&page, "kernels").contains("20.0\u{a0}ms of 22.0\u{a0}ms"));
+    let devices = pane(&page, "kernels").replace('\u{a0}', " ");
     assert!(devices.contains("<li>Busy 91 % of the steps: 20.0 ms of 22.0 ms.</li>"));
     assert!(devices.contains("of the recording, which has work outside of the steps: 21.0 ms of "));
 }
@@ -474,6 +486,38 @@ fn a_range_on_a_device_is_no_device_work() {
             .as_array()
             .unwrap()[..]
     );
+}
+
+/// step  |------------------------------|
+/// op      |-7-|  |--------9---------|      the lines of `train.py` that call it
+#[test]
+fn functions_on_the_critical_path_are_named_as_in_the_table_of_functions() {
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    for step in 0..3 {
+        let from = step * 1_000_000;
+        let name = part.strings.intern(&format!("ProfilerStep#{step}"));
+        let (start, long) = (Nanos(from), Nanos(900_000));
+        part.add_event(Event::new(Category::Annotation, name, thread, start, long));
+        for (line, start, long) in [(7, 50_000, 100_000), (9, 200_000, 600_000)] {
+            let name = part.strings.intern("aten::mm");
+            let start = Nanos(from + start);
+            let mut event = Event::new(Category::Operator, name, thread, start, Nanos(long));
+            let frame = part.strings.intern(&format!("train.py({line}): step"));
+            event.stack = part.stacks.push(StackId::NONE, frame);
+            part.add_event(event);
+        }
+    }
+    let page = report(&Analysis::build(part.into_profile().unwrap()));
+    let (document, _) = unpacked(&page);
+    let name = |table: &str| table_of(&document, table)["rows"][0][0].clone();
+    assert!(name("functions").to_string().contains("step (train.py:9)"));
+    assert_eq!(name("path-functions"), name("functions"));
 }
 
 #[test]
