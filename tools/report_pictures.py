@@ -22,16 +22,17 @@ from browser import Browser  # type: ignore[import-not-found]  # noqa: E402
 
 
 class Picture(NamedTuple):
-    """A picture: its name in docs, the recorded program, the view in the address and the theme."""
+    """A picture: its name in docs, the recorded program, the view in the address and the look."""
 
     name: str
     program: str
     view: str
     theme: str = "light"
+    height: int = 760
 
 
 PICTURES = (
-    Picture("report-overview", "tiny-kernels", ""),
+    Picture("report-overview", "tiny-kernels", "", height=920),
     Picture("report-flames", "healthy-gpt", "flames"),
     Picture("report-timeline", "healthy-gpt", "step?step=3", "dark"),
     Picture("report-memory", "losses-with-graphs", "memory"),
@@ -53,7 +54,7 @@ def main() -> None:
                 subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             view = f"#{picture.view}" if picture.view else ""
             dark = picture.theme == "dark"
-            shown = browser.open(page, view, width=1200, height=760, dark=dark)
+            shown = browser.open(page, view, width=1200, height=picture.height, dark=dark)
             path = ROOT / "docs" / f"{picture.name}.png"
             shown.picture(path)
             shown.close()
