@@ -7,7 +7,7 @@ use mindprof_report::{Compared, ReportOptions, write_report};
 use mindprof_trace::write_perfetto_file;
 
 use crate::failure::{Outcome, advised};
-use crate::input::{ReadLimits, read, read_analysis, refuse_input, tell_part};
+use crate::input::{ReadLimits, read, read_whole_analysis, refuse_input, tell_part};
 use crate::output::{Output, tell};
 use crate::own_sources::own_sources;
 use crate::replaced::{page_place, refuse_other_trace};
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &ReportArgs) -> anyhow::Result<Outcome> {
     let analysis = Analysis::build(reading.profile);
     tell_part(&args.trace, &analysis);
     let other = match &args.compare {
-        Some(path) => Some((read_analysis(path, args.limits)?, name_of(path))),
+        Some(path) => Some((read_whole_analysis(path, args.limits)?, name_of(path))),
         None => None,
     };
     let options = ReportOptions {

@@ -48,6 +48,32 @@ fn a_comparison_has_a_pane_of_its_own() {
 }
 
 #[test]
+fn both_traces_of_a_comparison_have_the_arguments_of_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let [trace, out] = ["trace.json", "page.html"].map(|name| folder.path().join(name));
+    let steps = (0..3).map(|step| {
+        let at = step * 1000;
+        format!(
+            r#"{{"ph":"X","cat":"user_annotation","name":"ProfilerStep#{step}","pid":1,"tid":1,"ts":{at},"dur":900}},
+            {{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":20,"args":{{"correlation":{}}}}},
+            {{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":{},"dur":800,
+              "args":{{"device":0,"stream":7,"correlation":{},"blocks per SM":0.1}}}}"#,
+            at + 20,
+            step + 1,
+            at + 50,
+            step + 1
+        )
+    });
+    let events = steps.collect::<Vec<_>>().join(",");
+    fs::write(&trace, format!(r#"{{"traceEvents":[{events}]}}"#)).unwrap();
+    let arguments = [Path::new("report"), &trace, Path::new("--compare"), &trace];
+    run(arguments.into_iter().chain([Path::new("--out"), &out])).told();
+    let page = fs::read_to_string(&out).unwrap();
+    assert!(page.contains("[underfilled-device]"));
+    assert!(!page.contains("cannot tell before"));
+}
+
+#[test]
 fn the_trace_for_perfetto_lies_beside_the_page() {
     let folder = tempfile::tempdir().unwrap();
     let [trace, out] = ["trace.json", "page.html"].map(|name| folder.path().join(name));
