@@ -53,6 +53,15 @@ def test_a_training_step_has_operators_ranges_memory_and_arrows(tmp_path: Path) 
     assert {event["ph"] for event in events_of(trace, "fwdbwd")} == {"s", "f"}
 
 
+def test_the_pace_of_the_recorder_survives_the_file(tmp_path: Path) -> None:
+    # The profiler's own cost is estimated from it.
+    profiler = recorded()
+    path = profiler.export_chrome_trace(tmp_path / "trace.json")
+    pace = check_file(path)["mindprof_recorder_pace_ns"]
+    assert pace > 0
+    assert mindprof.load(path).metadata["mindprof_recorder_pace_ns"] == pace
+
+
 def test_the_top_says_where_and_by_what_it_was_written(tmp_path: Path) -> None:
     profiler = recorded(record_shapes=True)
     trace = check_file(profiler.export_chrome_trace(tmp_path / "trace.json"))

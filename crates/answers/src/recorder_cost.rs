@@ -2,7 +2,7 @@
 //!
 //! The costs are medians of training runs that were timed with and without a profiler. They depend
 //! on who recorded and on what was recorded, which the metadata of a profile tells, and on the speed
-//! of the machine, which the launches of kernels tell.
+//! of the machine, which the pace of this engine's recorder tells, else the launches of kernels.
 
 use mindprof_analyze::Analysis;
 use mindprof_model::{Category, Metadata, Nanos, Profile, RecordedStacks, Recorder};
@@ -79,6 +79,13 @@ const ENOUGH_LAUNCHES: usize = 20;
 /// A recording costs at least this part of what was measured, however fast the machine is.
 const LEAST_COST: f64 = 0.25;
 
+/// The pace of the recorder on the machine and in the build whose costs were measured.
+const MEASURED_PACE: Nanos = Nanos(36);
+
+/// A recording costs at most so many times what was measured. The pace was measured in a moment,
+/// which may have been an unlucky one.
+const MOST_COST: f64 = 8.0;
+
 impl RecorderCost {
     /// Returns the cost of the recording that a profile came from, on the machine that made it.
     ///
@@ -93,13 +100,18 @@ impl RecorderCost {
         }
     }
 
-    /// Returns the cost of a recording on the machine that the costs were measured on.
+    /// Returns the cost of a recording. That of other collectors is the cost on the machine that the
+    /// costs were measured on.
     fn of(metadata: &Metadata, has_device: bool) -> Self {
         let is_third_party = metadata.get(Metadata::BACKEND).is_some();
         match Recorder::read(metadata) {
-            Some(recorder) if !has_device => return Self::of_observer(recorder),
+            Some(recorder) if !has_device => {
+                return Self::of_observer(recorder).scaled(pace_factor(recorder));
+            }
             Some(recorder) if !is_third_party => {
-                return Self::of_observer(recorder).beside_devices();
+                // The costs beside a device are those of another machine, whose pace is not known.
+                let cost = Self::of_observer(recorder).beside_devices();
+                return cost.scaled(pace_factor(recorder).max(1.0));
             }
             // No cost of the profilers of third-party devices was measured.
             Some(_) | None if is_third_party => return Self::default(),
@@ -203,6 +215,14 @@ impl RecorderCost {
     }
 }
 
+/// Returns how many times longer recording took than on the machine whose costs were measured: one
+/// if the profile does not tell.
+fn pace_factor(recorder: Recorder) -> f64 {
+    recorder.pace.map_or(1.0, |pace| {
+        (pace.0 as f64 / MEASURED_PACE.0 as f64).clamp(LEAST_COST, MOST_COST)
+    })
+}
+
 /// Returns the time of a launch in a profile, compared with [`MEASURED_LAUNCH`]. A launch that takes
 /// longer may have waited for room in the queue, so it does not tell that a machine is slow.
 fn machine_factor(profile: &Profile) -> f64 {
@@ -255,6 +275,24 @@ mod tests {
     #[test]
     fn a_few_launches_do_not_tell_the_speed_of_a_machine() {
         assert_eq!(runtime_cost(19, 4), Nanos(10_000));
+    }
+
+    #[test]
+    fn a_recorder_with_a_slower_pace_costs_more() {
+        let operator = |pace| {
+            let mut metadata = Metadata::default();
+            let recorder = Recorder {
+                pace,
+                ..Recorder::default()
+            };
+            recorder.write(&mut metadata);
+            RecorderCost::of(&metadata, false).per_event(Category::Operator, CostName::Other)
+        };
+        assert_eq!(operator(None), Nanos(300));
+        assert_eq!(operator(Some(MEASURED_PACE)), Nanos(300));
+        assert_eq!(operator(Some(Nanos(4 * MEASURED_PACE.0))), Nanos(1_200));
+        assert_eq!(operator(Some(Nanos(1))), Nanos(75));
+        assert_eq!(operator(Some(Nanos(1_000_000))), Nanos(2_400));
     }
 
     #[test]

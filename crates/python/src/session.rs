@@ -13,7 +13,9 @@ use mindprof_model::{
 use mindprof_pytorch::{
     Attachment, MemoryReport, Wanted as WantedOfTorch, join_devices, join_records,
 };
-use mindprof_record::{Calls, Capture, Join, Keep, Only, Options, Session as Window, ThreadKey};
+use mindprof_record::{
+    Calls, Capture, Join, Keep, Only, Options, Session as Window, ThreadKey, recording_pace,
+};
 use mindprof_trace::{ReadOptions, read_trace_from};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -175,6 +177,7 @@ impl Session {
                 Calls::All | Calls::Modules => RecordedStacks::Traced,
                 Calls::None => RecordedStacks::None,
             },
+            pace: Some(recording_pace()),
         }
         .write(&mut facts);
         let thread = (!options.all_threads).then(ThreadKey::current);
