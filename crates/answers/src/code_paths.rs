@@ -90,6 +90,12 @@ impl CodePaths {
         let definitions = Definitions::build(analysis.profile(), own, &calls);
         let mut tree = PathTree::new(analysis, sources, &definitions);
         tree.add_nodes(analysis, charges);
+        let known = tree.known_callers();
+        if !known.is_empty() {
+            tree = PathTree::new(analysis, sources, &definitions);
+            tree.known_callers = known;
+            tree.add_nodes(analysis, charges);
+        }
         tree.add_costs(charges);
         tree.into_paths()
     }
@@ -140,12 +146,21 @@ struct PathTree<'a> {
     sums: Vec<PathSum<'a>>,
     /// By caller, file, name and line of the definition, if that is known.
     known: FxHashMap<(usize, &'a str, &'a str, Option<u32>), usize>,
+    /// The callers of functions whose callers some samples lost, from the outermost one.
+    known_callers: FxHashMap<FunctionKey<'a>, Vec<(FunctionKey<'a>, u32)>>,
     names: CalledNames<'a>,
     blamed: Vec<Blamed>,
     is_sampled: bool,
 }
 
-impl PathSum<'_> {
+/// A function: its file, its name and the line of its definition, if that is known.
+type FunctionKey<'a> = (&'a str, &'a str, Option<u32>);
+
+impl<'a> PathSum<'a> {
+    fn key(&self) -> FunctionKey<'a> {
+        (self.file, self.function, self.definition)
+    }
+
     /// Takes the time that recording took, at most this part, out of the own time and its parts.
     fn leave_out_recording(&mut self, most: f64) {
         let most = Nanos((self.own.0 as f64 * most) as u64);
@@ -193,6 +208,7 @@ impl<'a> PathTree<'a> {
             definitions,
             sums: Vec::new(),
             known: FxHashMap::default(),
+            known_callers: FxHashMap::default(),
             names: CalledNames::new(analysis.profile().strings()),
             blamed: vec![Blamed::default()],
             is_sampled: Sampling::read(analysis.profile().metadata()).is_some(),
@@ -229,6 +245,44 @@ impl<'a> PathTree<'a> {
             called: CalledSums::default(),
         });
         self.sums.len() - 1
+    }
+
+    /// Finds the functions that samples show without a caller, although all others show the same
+    /// callers: these samples lost their outer frames.
+    ///
+    /// ```text
+    /// <module> ── main ── train     9 ms
+    /// train                         1 ms: the same function, so its callers are the same
+    /// ```
+    fn known_callers(&self) -> FxHashMap<FunctionKey<'a>, Vec<(FunctionKey<'a>, u32)>> {
+        let mut found = FxHashMap::default();
+        if !self.is_sampled {
+            return found;
+        }
+        let mut paths: FxHashMap<FunctionKey<'a>, Vec<usize>> = FxHashMap::default();
+        for (index, sum) in self.sums.iter().enumerate().skip(1) {
+            paths.entry(sum.key()).or_default().push(index);
+        }
+        for (key, paths) in paths {
+            let is_called = |&path: &usize| self.sums[path].caller != OUTSIDE;
+            let mut called = paths.iter().copied().filter(is_called);
+            let (Some(path), None) = (called.next(), called.next()) else {
+                continue;
+            };
+            let mut callers = Vec::new();
+            let mut caller = self.sums[path].caller;
+            while caller != OUTSIDE {
+                callers.push((self.sums[caller].key(), self.sums[caller].first));
+                caller = self.sums[caller].caller;
+            }
+            callers.reverse();
+            // A function that also calls its caller has no certain place.
+            let is_recursive = callers.iter().any(|&(caller, _)| caller == key);
+            if paths.len() > 1 && !is_recursive {
+                found.insert(key, callers);
+            }
+        }
+        found
     }
 
     fn add_nodes(&mut self, analysis: &'a Analysis, charges: &Charges) {
@@ -280,13 +334,28 @@ impl<'a> PathTree<'a> {
             // A function that calls itself is one path.
             return around;
         }
-        let key = (around, place.file, function, definition);
+        let key = (place.file, function, definition);
+        let mut around = around;
+        if around == OUTSIDE
+            && let Some(callers) = self.known_callers.get(&key).cloned()
+        {
+            for (caller, first) in callers {
+                around = self.path_of(around, caller, first);
+            }
+        }
+        self.path_of(around, key, first)
+    }
+
+    /// Returns the path of a function that is called from another path.
+    fn path_of(&mut self, around: usize, function: FunctionKey<'a>, first: u32) -> usize {
+        let (file, name, definition) = function;
+        let key = (around, file, name, definition);
         if let Some(&path) = self.known.get(&key) {
             let known = &mut self.sums[path].first;
             *known = (*known).min(first);
             return path;
         }
-        let path = self.push(around, place.file, function, definition, first);
+        let path = self.push(around, file, name, definition, first);
         self.known.insert(key, path);
         path
     }

@@ -137,3 +137,54 @@ fn recorded_calls_tell_methods_of_one_name_apart() {
     shown.sort_unstable();
     assert_eq!(shown, expected);
 }
+
+// A sample that lost its outer frames begins with `train`.
+#[test]
+fn samples_without_outer_frames_join_the_function_with_its_callers() {
+    let recorded = |is_sampled, lost: &[&str]| {
+        let (mut part, thread) = part();
+        if is_sampled {
+            let sampling = mindprof_model::Sampling {
+                interval_us: 10_000,
+                samples: 3,
+                main_samples: 3,
+                dropped: 0,
+            };
+            sampling.write(&mut part.metadata);
+        }
+        let main = "train.py(30): <module>";
+        let train = "train.py(9): train";
+        operator(&mut part, thread, "aten::mm", 0, lost);
+        operator(&mut part, thread, "aten::mm", 10, &[main, train]);
+        operator(
+            &mut part,
+            thread,
+            "aten::mm",
+            20,
+            &[main, train, "train.py(2): loss"],
+        );
+        let paths = paths(part, &SourceFiles::default());
+        let shown = shown(&paths).into_iter();
+        let shown: Vec<_> = shown.map(|row| (row.0, row.1.to_string(), row.3)).collect();
+        (shown, paths.culprit().unwrap().time.0)
+    };
+    let row = |depth, name: &str, own| (depth, name.to_string(), own);
+    let joined = [
+        row(0, "<module>", 0),
+        row(1, "train", 20),
+        row(2, "loss", 10),
+    ];
+    let lost = ["train.py(9): train"];
+    assert_eq!(recorded(true, &lost), (joined.to_vec(), 20));
+    // Inner functions come along.
+    let joined = [
+        row(0, "<module>", 0),
+        row(1, "train", 10),
+        row(2, "loss", 20),
+    ];
+    let lost = ["train.py(9): train", "train.py(2): loss"];
+    assert_eq!(recorded(true, &lost), (joined.to_vec(), 20));
+    // A recorded call without a caller has none.
+    let (shown, _) = recorded(false, &lost);
+    assert_eq!(shown.len(), 5);
+}
