@@ -22,6 +22,8 @@ pub(super) const RULE: Rule = Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Wait {
     Thread,
+    /// For the end of a thread.
+    Join,
     Timer,
     Input,
     Process,
@@ -34,6 +36,9 @@ impl Wait {
         match self {
             Self::Thread => {
                 "let the other thread run ahead: a longer queue, more threads, or less work under the lock"
+            }
+            Self::Join => {
+                "shorten what the joined threads do, and above all what they do under a lock"
             }
             Self::Something => RULE.remedy,
             Self::Process => "start the process once before the loop, or wait for it in a thread",
@@ -56,7 +61,11 @@ impl Wait {
             return Some(Self::Something);
         }
         if is_wait_for_thread(name) {
-            return Some(Self::Thread);
+            return Some(if is_join(name) {
+                Self::Join
+            } else {
+                Self::Thread
+            });
         }
         let place = Place::parse(name)?;
         let known = CALLS.iter().find(|(file, function, _)| {
@@ -72,7 +81,7 @@ const BUILT_IN: [(&str, Wait); 17] = [
     ("method acquire of _thread.", Wait::Thread),
     ("method acquire of _multiprocessing.", Wait::Thread),
     ("method __enter__ of _thread.", Wait::Thread),
-    ("method join of _thread.", Wait::Thread),
+    ("method join of _thread.", Wait::Join),
     ("method get of _queue.", Wait::Thread),
     ("function sleep>", Wait::Timer),
     ("function waitpid>", Wait::Process),
@@ -103,6 +112,13 @@ const CALLS: [(&str, &str, Wait); 8] = [
 /// Returns whether a call of this name waits and does no work.
 pub(super) fn is_waiting(name: &str) -> bool {
     Wait::of(name).is_some()
+}
+
+/// Returns whether a call that waits for another thread waits for its end.
+fn is_join(name: &str) -> bool {
+    [": join", ": _wait_for_tstate_lock"]
+        .iter()
+        .any(|end| name.ends_with(end))
 }
 
 fn check(facts: &Facts<'_>) -> Outcome {
@@ -171,6 +187,23 @@ mod tests {
         assert_eq!(blamed(&finding), "next_batch");
         assert_saves(&finding, 0.33);
         assert!(finding.remedy.contains("other thread"));
+    }
+
+    // No queue lies between a thread and the one that joins it.
+    #[test]
+    fn joining_a_thread_has_a_remedy_of_its_own() {
+        let join = "<built-in method join of _thread._ThreadHandle object at 0x7f>";
+        for outer in ["train.py(31): finish", "threading.py(1080): join"] {
+            let profile = training(4, |time, _| {
+                time.op("aten::mm", 1_000);
+                time.call("train.py(30): wait_for_all", |time| {
+                    time.call(outer, |time| time.python(join, 500));
+                });
+            });
+            let remedy = found(profile, "blocking-call").remedy;
+            assert!(remedy.contains("joined threads"), "{remedy}");
+            assert!(!remedy.contains("queue"), "{remedy}");
+        }
     }
 
     #[test]
