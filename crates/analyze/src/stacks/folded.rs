@@ -1,12 +1,13 @@
 //! Stacks weighted by time, from which folded stacks, flame graphs and speedscope files are made.
 //!
 //! torch's `export_stacks` weighs the callers of single events ([`stack_weights`]); a flame graph
-//! needs whole paths, each of them once ([`Folded`]).
+//! needs whole paths, each of them once ([`Folded`]). torch's rule finds the callers of backward work
+//! by its sequence number; in a flame graph they are those to which tables charge the work.
 
 use std::borrow::Cow;
 
 use mindprof_model::{
-    Category, DeviceKind, EventId, Nanos, StackId, StackTable, StringId, StringTable,
+    Category, DeviceKind, EventId, Nanos, ScopeKind, StackId, StackTable, StringId, StringTable,
 };
 use rustc_hash::FxHashMap;
 
@@ -51,16 +52,19 @@ pub fn stack_weights(
     analysis: &Analysis,
     metric: StackMetric,
 ) -> impl Iterator<Item = (StackId, Nanos)> {
-    stack_events(analysis, metric).map(|(_, stack, weight)| (stack, weight))
+    let stacks = move |id| analysis.stack(id);
+    stack_events(analysis, metric, stacks).map(|(_, stack, weight)| (stack, weight))
 }
 
+/// Iterates over the events that have a stack by the given rule, as [`stack_weights`] does.
 fn stack_events(
     analysis: &Analysis,
     metric: StackMetric,
+    stacks: impl Fn(EventId) -> StackId,
 ) -> impl Iterator<Item = (EventId, StackId, Nanos)> {
     analysis.items().filter_map(move |item| match item {
         Item::Event(id) => {
-            let stack = analysis.stack(id);
+            let stack = stacks(id);
             (stack != StackId::NONE).then(|| (id, stack, metric.of(analysis, id)))
         }
         Item::Memory(_) => None,
@@ -124,8 +128,9 @@ impl<'a> Folded<'a> {
     ) -> Self {
         let mut paths = Paths::new(analysis);
         let mut weights = vec![Nanos::ZERO];
-        for (_, stack, weight) in stack_events(analysis, metric).filter(|&(id, ..)| is_counted(id))
-        {
+        let charged = |id| analysis.charged_stack(id);
+        let events = stack_events(analysis, metric, charged);
+        for (_, stack, weight) in events.filter(|&(id, ..)| is_counted(id)) {
             let path = paths.of_stack(StackId::NONE, stack);
             if weights.len() < paths.table.len() {
                 weights.resize(paths.table.len(), Nanos::ZERO);
@@ -363,9 +368,12 @@ impl<'a> Paths<'a> {
     fn of_event(&mut self, id: EventId) -> StackId {
         let event = self.analysis.profile().event(id);
         let parent = self.analysis.tree().parent(id);
-        let stack = self.analysis.stack(id);
+        let stack = self.analysis.charged_stack(id);
         let caller = match parent {
-            Some(parent) if !self.is_call(parent) || stack == StackId::NONE => {
+            Some(parent)
+                if stack == StackId::NONE
+                    || !self.is_call(parent) && !self.is_python_of_node(parent, stack) =>
+            {
                 self.of_events[parent.index()]
             }
             Some(_) | None => self.of_stack(self.roots[event.thread.index()], stack),
@@ -373,6 +381,14 @@ impl<'a> Paths<'a> {
         let path = self.table.push(caller, event.name);
         self.of_events.push(path);
         path
+    }
+
+    /// Returns whether an event in a backward node, which has this stack, is called by Python code of
+    /// the node: the `backward` of an `autograd.Function`. The node itself has the stack of its forward
+    /// operator.
+    fn is_python_of_node(&self, parent: EventId, stack: StackId) -> bool {
+        self.analysis.profile().event(parent).scope == ScopeKind::Backward
+            && stack != self.analysis.charged_stack(parent)
     }
 
     fn is_call(&self, id: EventId) -> bool {

@@ -1,4 +1,6 @@
-use mindprof_model::{Category, Event, Nanos, Part, StringTable, Thread, Timeline};
+use mindprof_model::{
+    Category, Event, ForwardThread, Links, Nanos, Part, StringTable, Thread, Timeline,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -221,4 +223,103 @@ fn the_time_of_removed_paths_counts_at_their_callers() {
         "the first level stays"
     );
     assert_eq!(folded.cut(1, Nanos::ZERO).total(), folded.total());
+}
+
+// score         |--|                                        sequence 7, no node of its own
+// clip                |--|                                  sequence 7
+// ClipBackward                |----------------|            sequence 7, backward
+//   aten::mul                   |--|                        called by the engine
+//   aten::gt                         |--|                   called by the `backward` of the user's
+#[test]
+fn backward_work_is_shown_where_tables_charge_it() {
+    let mut part = Part::new();
+    let thread = part.add_thread(Thread {
+        process: 1,
+        native: 1,
+        name: StringTable::EMPTY,
+        device: DeviceKind::Cpu,
+    });
+    let backward = ScopeKind::Backward;
+    let apply = "torch/autograd/function.py(315): apply";
+    let rows: [(&str, u64, u64, ScopeKind, Option<u32>, &[&str]); 5] = [
+        (
+            "score",
+            0,
+            10,
+            ScopeKind::Function,
+            Some(7),
+            &["a.py(2): rate"],
+        ),
+        (
+            "clip",
+            20,
+            30,
+            ScopeKind::Function,
+            Some(7),
+            &["a.py(3): train"],
+        ),
+        (
+            "ClipBackward",
+            40,
+            90,
+            backward,
+            Some(7),
+            &["a.py(4): main"],
+        ),
+        (
+            "aten::mul",
+            50,
+            60,
+            ScopeKind::Function,
+            None,
+            &["a.py(4): main"],
+        ),
+        (
+            "aten::gt",
+            70,
+            80,
+            ScopeKind::Function,
+            None,
+            &["a.py(4): main", apply, "a.py(9): backward"],
+        ),
+    ];
+    for (name, start, end, scope, sequence, frames) in rows {
+        let name = part.strings.intern(name);
+        let mut event = Event::new(
+            Category::Operator,
+            name,
+            thread,
+            Nanos(start),
+            Nanos(end - start),
+        );
+        for frame in frames {
+            let frame = part.strings.intern(frame);
+            event.stack = part.stacks.push(event.stack, frame);
+        }
+        event.set_sequence(sequence);
+        event.scope = scope;
+        let mut links = Links::new(1, 0);
+        if scope == backward {
+            links.set_forward_thread(ForwardThread::At(thread));
+        }
+        part.add_linked_event(event, links);
+    }
+    let analysis = Analysis::build(part.into_profile().unwrap());
+    let expected = [
+        ("a.py(2): rate;score", 10),
+        ("a.py(3): train;clip", 10),
+        ("a.py(3): train;ClipBackward", 30),
+        ("a.py(3): train;ClipBackward;aten::mul", 10),
+        (
+            "a.py(4): main;torch/autograd/function.py(315): apply;a.py(9): backward;aten::gt",
+            10,
+        ),
+    ];
+    assert_eq!(
+        lines(&analysis),
+        expected.map(|(path, weight)| (path.into(), weight))
+    );
+    // torch's own export takes the first operator with the number.
+    let rate = analysis.stack(EventId::from_index(0));
+    assert_eq!(analysis.stack(EventId::from_index(2)), rate);
 }
