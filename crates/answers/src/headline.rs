@@ -365,6 +365,17 @@ pub fn worth_mending(advice: &Advice) -> impl Iterator<Item = &Finding> {
     findings.filter(|finding| finding.share >= WORTH)
 }
 
+/// Returns the findings of a first screen: those that are worth mending, then a program that records
+/// graphs without training, for which no replay finds a price.
+pub fn screen_findings(advice: &Advice) -> impl Iterator<Item = &Finding> {
+    let graphs = advice.findings.iter();
+    let graphs = graphs.filter(|finding| finding.rule.id == GRAPHS && finding.share < WORTH);
+    worth_mending(advice).chain(graphs)
+}
+
+/// The rule about programs that record graphs without training.
+const GRAPHS: &str = "inference-with-gradients";
+
 fn is_much(part: Nanos, whole: Nanos) -> bool {
     part > Nanos::ZERO && part.0 as f64 >= MUCH * whole.0 as f64
 }

@@ -85,7 +85,7 @@ pub use explanation::Explanation;
 pub use functions::{FunctionCost, Functions, LineCost};
 pub use headline::{
     Compiled, Elsewhere, Headline, RUN_FACTS_KEY, RunFacts, StepOperators, Subject, first_findings,
-    worth_mending,
+    screen_findings, worth_mending,
 };
 pub use labels::Label;
 pub use last_window::last_window;

@@ -4,7 +4,7 @@ mod functions;
 
 use std::fmt::Write as _;
 
-use mindprof_answers::{Compiled, Screen, Subject, TopOperator, worth_mending};
+use mindprof_answers::{Compiled, Screen, Subject, TopOperator, screen_findings};
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
@@ -130,7 +130,7 @@ impl Parts {
         for fact in facts(screen).iter().take(FACTS) {
             push_wrapped(&mut bottom, fact, Some(WIDTH));
         }
-        for finding in worth_mending(&screen.advice).take(most_findings) {
+        for finding in screen_findings(&screen.advice).take(most_findings) {
             let text = finding_text(finding, &screen.facts.sources);
             push_wrapped(&mut bottom, &text, Some(WIDTH));
         }

@@ -337,6 +337,25 @@ fn findings_about_what_the_facts_tell_say_what_they_save() {
     assert!(!text.contains("to save about"), "{text}");
 }
 
+// No replay prices it, and it is mended in one line.
+#[test]
+fn inference_that_records_graphs_is_told_without_a_price() {
+    let mut screen = screen_of(profile_of(400, 0), ScreenFacts::default());
+    let named = |id| RULES.iter().copied().find(|rule| rule.id == id);
+    screen.advice.findings.truncate(1);
+    let finding = &mut screen.advice.findings[0];
+    finding.rule = named("inference-with-gradients").expect("it is a rule");
+    finding.remedy = finding.rule.remedy;
+    finding.share = 0.0;
+    let text = screen_text(&screen, &end()).replace('\n', " ");
+    let expected = "gradients are enabled, but nothing is trained, in metrics (train.py:12); with \
+                    torch.inference_mode()";
+    assert!(text.contains(expected), "{text}");
+    screen.advice.findings[0].rule = named("dominant-operator").expect("it is a rule");
+    let text = screen_text(&screen, &end());
+    assert!(!text.contains("inference_mode"), "{text}");
+}
+
 #[test]
 fn functions_that_the_verdict_names_are_the_last_to_go() {
     let mut part = Part::new();
