@@ -1,4 +1,4 @@
-"""Records from CUPTI's buffers make the profile that Kineto's results make, and disturb nobody."""
+"""Records from CUPTI make the profile that Kineto's results make, and disturb nobody."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
 from mindprof import ProfilerActivity
-from mindprof._frameworks import device_records
+from mindprof._frameworks import device_records, kineto_collector
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA"),
@@ -92,13 +93,21 @@ def device_events(prof: Any, path: Path) -> Counter[str]:
     tuple(map(int, torch.__version__.split(".")[:2])) > (2, 11),
     reason="torch tells more of a kernel from 2.12 on",
 )
-@pytest.mark.parametrize("syncs", [False, True])
+@pytest.mark.parametrize("way", ["alone", "with Kineto", "with waits"])
 def test_traces_are_those_of_kinetos_results(
-    syncs: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     step = mixed()
-    config = mindprof.ExperimentalConfig(enable_cuda_sync_events=syncs)
-    ours = record(step, experimental_config=config)
+    config = mindprof.ExperimentalConfig(enable_cuda_sync_events=way == "with waits")
+    with monkeypatch.context() as patch:
+        if way == "with Kineto":
+            patch.setattr(kineto_collector, "can_be_alone", lambda options: False)
+        told: list[str] = []
+        patch.setattr(device_records, "_inform_once", told.append)
+        ours = record(step, experimental_config=config)
+        start = "device events come from CUPTI"
+        expected_told = start if way == "alone" else f"{start}'s buffers, started by Kineto"
+        assert told == [expected_told]
     monkeypatch.setattr(device_records, "_obstacle", lambda options: "a test")
     theirs = record(step, experimental_config=config)
     found = device_events(ours, tmp_path / "ours.json")
@@ -113,8 +122,80 @@ def test_records_come_from_cuptis_buffers(monkeypatch: pytest.MonkeyPatch) -> No
     x = torch.ones(4, device="cuda")
     with mindprof.profile(activities=BOTH) as prof:
         x + x
-    assert told == ["device events come from CUPTI's buffers"]
+    assert told == ["device events come from CUPTI"]
     assert any(event.device_type.name == "CUDA" for event in prof.events())
+
+
+def test_kineto_records_if_cupti_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(device_records, "_inform_once", told.append)
+    monkeypatch.setattr(device_records, "_refused", [])
+
+    class Refusing:
+        can_record_alone = staticmethod(lambda: True)
+
+        def __new__(cls, budget: int, keeps_last: bool, is_alone: bool) -> Any:
+            if is_alone:
+                raise mindprof.ProfilerError("it refuses")
+            return taken(budget, keeps_last, is_alone)
+
+    taken = device_records._core.DeviceRecords
+    core = types.SimpleNamespace(DeviceRecords=Refusing, ProfilerError=mindprof.ProfilerError)
+    monkeypatch.setattr(device_records, "_core", core)
+    x = torch.ones(4, device="cuda")
+    for _ in range(2):
+        with mindprof.profile(activities=BOTH) as prof:
+            x + x
+        kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+        assert len(kernels) == 1
+        assert prof.lost_events == 0
+    assert set(told) == {"device events come from CUPTI's buffers, started by Kineto: it refuses"}
+
+
+def test_launches_by_the_driver_are_calls_of_the_driver() -> None:
+    plus_one = torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x + 1; }")
+    x = torch.ones(4, device="cuda")
+    plus_one(x)
+    with mindprof.profile(activities=BOTH) as prof:
+        plus_one(x)
+        x + x
+    names = Counter(event.name for event in prof.events())
+    assert names["cuLaunchKernel"] == names["cudaLaunchKernel"] == 1
+
+
+def test_many_calls_on_several_threads_are_all_recorded() -> None:
+    x = torch.ones(4, device="cuda")
+
+    def work() -> None:
+        for _ in range(3_000):
+            x + x
+
+    with mindprof.profile(activities=BOTH) as prof:
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    rows = {row.key: row for row in prof.key_averages()}
+    assert rows["aten::add"].count == rows["cudaLaunchKernel"].count == 12_000
+    kernels = sum(event.device_type.name == "CUDA" for event in prof.events())
+    assert kernels == 12_000
+    assert prof.lost_events == 0
+
+
+def test_a_pause_leaves_out_what_runs_meanwhile() -> None:
+    x = torch.ones(4, device="cuda")
+    with mindprof.profile(activities=BOTH) as prof:
+        x + x
+        torch.cuda.synchronize()
+        prof.toggle_collection_dynamic(False, [ProfilerActivity.CUDA])
+        x * x
+        torch.cuda.synchronize()
+        prof.toggle_collection_dynamic(True, [ProfilerActivity.CUDA])
+        x - x
+    kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+    assert len(kernels) == 2
+    assert prof.lost_events == 0
 
 
 def test_short_recordings_are_complete() -> None:

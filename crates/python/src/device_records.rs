@@ -1,12 +1,14 @@
-//! `DeviceRecords`: the records of CUDA devices that are taken from CUPTI while Kineto collects.
+//! `DeviceRecords`: the records of CUDA devices that are taken from CUPTI.
 //!
-//! The Python side creates one after it has started Kineto, and passes it to the session that stops.
+//! The Python side creates one, after Kineto has started if Kineto has CUPTI record, and passes it to
+//! the session that stops.
 
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use mindprof_pytorch::{
-    DeviceCollection, DeviceRecords as Records, Error as PytorchError, KeepRecords, detach,
+    DeviceCollection, DeviceRecords as Records, Error as PytorchError, KeepRecords, Recorder,
+    detach,
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -30,29 +32,46 @@ enum State {
 
 #[pymethods]
 impl DeviceRecords {
-    /// Takes over the records of a collection that Kineto has just started. At most `budget_bytes`
-    /// of them are kept: the last ones if `keeps_last`, else the first.
+    /// Returns whether CUPTI can record without Kineto.
+    #[staticmethod]
+    fn can_record_alone(py: Python<'_>) -> bool {
+        py.detach(Recorder::own_is_available)
+    }
+
+    /// Has CUPTI record if `is_alone`, or else takes over the records of a collection that Kineto
+    /// has just started. At most `budget_bytes` of them are kept: the last ones if `keeps_last`,
+    /// else the first.
     #[new]
-    fn new(py: Python<'_>, budget_bytes: usize, keeps_last: bool) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        budget_bytes: usize,
+        keeps_last: bool,
+        is_alone: bool,
+    ) -> PyResult<Self> {
+        let recorder = if is_alone {
+            Recorder::Own
+        } else {
+            Recorder::Kineto
+        };
         let keep = if keeps_last {
             KeepRecords::Last
         } else {
             KeepRecords::First
         };
-        let collection = py.enter(|| DeviceCollection::begin(budget_bytes, keep))?;
+        let collection = py.enter(|| DeviceCollection::begin(recorder, budget_bytes, keep))?;
         Ok(Self {
             state: Mutex::new(State::Open(collection)),
         })
     }
 
-    /// Takes over the records again, after Kineto has started its kinds of records again.
+    /// Goes on after a pause. If Kineto records, it has started its kinds of records again before.
     fn resume(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, DeviceCollection::resume)
     }
 
-    /// Takes all records that CUPTI has so far.
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, DeviceCollection::flush)
+    /// Takes all records that CUPTI has so far, and stops recording unless Kineto does it.
+    fn pause(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, DeviceCollection::pause)
     }
 
     /// Takes the last records. Kineto may stop afterwards.

@@ -1,12 +1,14 @@
-//! Device records from CUPTI's buffers, while torch's own collector believes to have them.
+//! Device records from CUPTI, in place of those of torch's own collector.
 //!
-//! Kineto subscribes to CUPTI and switches its kinds of records on and off. In between, CUPTI is
-//! given buffers of ours (`blocks`), so that Kineto has nothing to process when it stops. A
-//! [`DeviceCollection`] takes the buffers and yields [`DeviceRecords`], which are read by CUPTI's
-//! layouts (`layout`, `records`) into the events that Kineto would have made of them (`source`).
+//! A [`DeviceCollection`] has CUPTI record the work of devices, and records the calls of CUDA itself
+//! (`calls`). Where it cannot, Kineto switches CUPTI's kinds of records on and off. Either way CUPTI
+//! is given buffers of ours (`blocks`), so that Kineto has nothing to process when it stops. They
+//! become [`DeviceRecords`], which are read by CUPTI's layouts (`layout`, `records`) into the events
+//! that Kineto would have made of them (`source`).
 
 mod arguments;
 mod blocks;
+mod calls;
 mod collection;
 mod interface;
 mod layout;
@@ -18,4 +20,4 @@ mod source;
 mod tests;
 
 pub use blocks::KeepRecords;
-pub use collection::{DeviceCollection, DeviceRecords, detach};
+pub use collection::{DeviceCollection, DeviceRecords, Recorder, detach};

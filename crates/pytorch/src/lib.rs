@@ -44,7 +44,7 @@ mod tests;
 mod threads;
 
 pub use callback_lock::watch_forks;
-pub use cupti::{DeviceCollection, DeviceRecords, KeepRecords, detach};
+pub use cupti::{DeviceCollection, DeviceRecords, KeepRecords, Recorder, detach};
 pub use device_callers::note_collecting_thread;
 pub use device_join::{join_devices, join_records};
 pub use error::{Error, Result};

@@ -1,8 +1,9 @@
 """The records of CUDA devices, taken from CUPTI's buffers in place of Kineto's results.
 
-Kineto starts and stops CUPTI, which then has buffers of ours. Kineto so has nothing to process when
-it stops, which takes it longer than anything else. If CUPTI is not as expected, Kineto keeps the
-records and returns them as results.
+We have CUPTI record what is needed, which costs a fraction of what Kineto has it record. Kineto is
+held meanwhile, so that nobody else uses CUPTI. Where we cannot, Kineto starts and stops CUPTI, which
+then has buffers of ours: Kineto so has nothing to process when it stops, which takes it longer than
+anything else. If CUPTI is not as expected, Kineto keeps the records and returns them as results.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import Any
 
 from mindprof import _core
 from mindprof._results.logger import inform
@@ -18,17 +20,40 @@ from mindprof._settings.options import SessionOptions
 
 _logged: set[str] = set()
 
+# Why CUPTI did not record without Kineto, once it did not. It is not tried again.
+_refused: list[str] = []
+
+# A kind of device that no torch with CUDA has.
+_HOLDS_KINETO = "HPU"
+
 
 class RecordsOfCollection:
     """The records of one collection. It is empty if Kineto keeps them.
 
     Attributes:
+        are_alone: Whether CUPTI records without Kineto.
         has_ended: Whether Kineto has stopped.
     """
 
     def __init__(self) -> None:
         self._own: _core.DeviceRecords | None = None
+        self.are_alone = False
         self.has_ended = False
+
+    def begin_alone(self, options: SessionOptions) -> bool:
+        """Has CUPTI record without Kineto, and returns whether it does.
+
+        Args:
+            options: The options of the collection, for which `can_be_alone` returned true.
+        """
+        try:
+            self._own = _core.DeviceRecords(options.budget_bytes, options.keeps_last, True)
+        except _core.ProfilerError as error:
+            _refused.append(str(error))
+            return False
+        self.are_alone = True
+        _inform_once("device events come from CUPTI")
+        return True
 
     def begin(self, options: SessionOptions) -> None:
         """Takes over the records, after Kineto has started.
@@ -39,23 +64,24 @@ class RecordsOfCollection:
         reason = _obstacle(options)
         if reason is None:
             try:
-                self._own = _core.DeviceRecords(options.budget_bytes, options.keeps_last)
+                self._own = _core.DeviceRecords(options.budget_bytes, options.keeps_last, False)
             except _core.ProfilerError as error:
                 reason = str(error)
         if reason is None:
-            _inform_once("device events come from CUPTI's buffers")
+            why = f": {_refused[0]}" if _refused else ""
+            _inform_once(f"device events come from CUPTI's buffers, started by Kineto{why}")
         else:
             _inform_once(f"device events come from Kineto's results: {reason}")
 
-    def flush(self) -> None:
+    def pause(self) -> None:
         """Takes what CUPTI has so far, before Kineto stops or starts kinds of records."""
         if self._own is not None:
-            # What is not flushed now comes later.
+            # What is not taken now comes later.
             with suppress(_core.ProfilerError):
-                self._own.flush()
+                self._own.pause()
 
     def resume(self) -> None:
-        """Takes over the records again, after Kineto has started kinds of records."""
+        """Goes on after a pause, and after Kineto has started its kinds of records."""
         if self._own is not None:
             # A kernel without its record is counted at the end.
             with suppress(_core.ProfilerError):
@@ -85,6 +111,31 @@ class RecordsOfCollection:
             # CUPTI then stays attached, as after torch's own profiler.
             with suppress(_core.ProfilerError):
                 own.detach()
+
+
+def can_be_alone(options: SessionOptions) -> bool:
+    """Returns whether CUPTI can record without Kineto.
+
+    Args:
+        options: The options of the collection.
+    """
+    config = options.experimental_config
+    waits = config is not None and config.for_torch().get("enable_cuda_sync_events")
+    return (
+        _obstacle(options) is None
+        and not waits
+        and not _refused
+        and _HOLDS_KINETO in vars(sys.modules["torch"]._C._profiler.ProfilerActivity)
+        # Kineto may be asked from outside to record devices.
+        and "KINETO_USE_DAEMON" not in os.environ
+        and _core.DeviceRecords.can_record_alone()
+    )
+
+
+def activities_that_hold_kineto() -> set[Any]:
+    """Returns activities with which Kineto starts, but records nothing."""
+    groups = sys.modules["torch"]._C._profiler.ProfilerActivity
+    return {getattr(groups, _HOLDS_KINETO)}
 
 
 def _obstacle(options: SessionOptions) -> str | None:

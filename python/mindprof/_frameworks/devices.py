@@ -1,7 +1,7 @@
-"""`DeviceHost`: torch's operators by the observer, and its devices by Kineto.
+"""`DeviceHost`: torch's operators by the observer, and its devices by CUPTI or Kineto.
 
-Kineto records only the device's work and the calls that launched it, which costs a fraction of what
-it costs to record operators too. The results become a part of the session when it stops. Its
+Only the device's work and the calls that launched it are recorded, which costs a fraction of what
+it costs to have Kineto record operators too. The results become a part of the session when it stops. Its
 runtime calls have the system's number of their thread, so an operator is found to own the kernels
 that were launched on its thread while it ran.
 """
@@ -64,7 +64,8 @@ class DeviceHost:
     def prepare(self, options: SessionOptions) -> None:
         """Prepares Kineto, which is slow the first time. Events before the start are dropped."""
         if ProfilerActivity.CPU in options.activities:
-            self._is_prepared = prepare_collection(options.for_devices()) or self._is_prepared
+            is_prepared = prepare_collection(options.for_devices(), takes_records=True)
+            self._is_prepared = is_prepared or self._is_prepared
         else:
             self._kineto.prepare(options)
 

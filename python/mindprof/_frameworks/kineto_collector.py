@@ -21,7 +21,11 @@ from typing import Any, NamedTuple
 from mindprof import _core
 from mindprof._frameworks import torch_names
 from mindprof._frameworks.call_level import level_outside
-from mindprof._frameworks.device_records import RecordsOfCollection
+from mindprof._frameworks.device_records import (
+    RecordsOfCollection,
+    activities_that_hold_kineto,
+    can_be_alone,
+)
 from mindprof._frameworks.kineto_config import kineto_activities, kineto_config, records_all_threads
 from mindprof._frameworks.kineto_results import check_results
 from mindprof._frameworks.torch_backend import torch_version
@@ -70,18 +74,22 @@ def kineto_is_busy() -> bool:
     return bool(is_told and not _core.is_profiling()) or torch_names.runs_own_profiler(torch)
 
 
-def prepare_collection(options: SessionOptions) -> bool:
+def prepare_collection(options: SessionOptions, takes_records: bool = False) -> bool:
     """Prepares Kineto, which is slow the first time, and returns whether that worked.
 
     If Kineto is in use, it does nothing, and a later start warns. Kineto is claimed meanwhile,
     because preparing it may stop a collection of someone else.
+
+    Args:
+        options: The options of the collection.
+        takes_records: Whether records will be taken from CUPTI, if possible.
     """
     if kineto_is_busy() or not claim_kineto(
         Collection(lambda: None, options, lambda: None, RecordsOfCollection())
     ):
         return False
     try:
-        _prepare(options)
+        _prepare(options, _wanted(options, takes_records))
     except RuntimeError:
         return False
     finally:
@@ -115,13 +123,7 @@ def start_collection(
         return None
     torch = sys.modules["torch"]
     try:
-        if not is_prepared:
-            _prepare(options)
-        torch._C._autograd._enable_profiler(
-            kineto_config(torch, options), kineto_activities(torch, options)
-        )
-        if takes_records:
-            own.records.begin(options)
+        _start(torch, own, is_prepared, takes_records)
     except BaseException as error:
         is_refused = isinstance(error, RuntimeError)
         # A signal handler may have raised after Kineto was started.
@@ -133,6 +135,33 @@ def start_collection(
             raise
         return None
     return own
+
+
+def _start(torch: ModuleType, own: Collection, is_prepared: bool, takes_records: bool) -> None:
+    """Starts Kineto. It records nothing if we have CUPTI record."""
+    options, native = own.options, torch._C._autograd
+    config = kineto_config(torch, options)
+    wanted = _wanted(options, takes_records)
+    if not is_prepared:
+        _prepare(options, wanted)
+    native._enable_profiler(config, wanted)
+    if not takes_records:
+        return
+    if can_be_alone(options):
+        if own.records.begin_alone(options):
+            return
+        native._disable_profiler()
+        wanted = _wanted(options, takes_records)
+        _prepare(options, wanted)
+        native._enable_profiler(config, wanted)
+    own.records.begin(options)
+
+
+def _wanted(options: SessionOptions, takes_records: bool) -> set[Any]:
+    """Returns the activities that Kineto records."""
+    if takes_records and can_be_alone(options):
+        return activities_that_hold_kineto()
+    return kineto_activities(sys.modules["torch"], options)
 
 
 def give_collection(own: Collection, session: _core.Session) -> None:
@@ -197,13 +226,19 @@ def toggle_collection(
 ) -> bool:
     """Pauses or resumes a collection. If this torch cannot, warns and returns false."""
     torch = sys.modules["torch"]
+    if own.records.are_alone:
+        if enabled:
+            own.records.resume()
+        else:
+            own.records.pause()
+        return True
     if records_all_threads(own.options) and torch_version(torch) < _TOGGLES_ALL_THREADS:
         if not enabled:
             warnings.warn(_CANNOT_BE_TOGGLED, stacklevel=level_outside())
         return False
     groups = torch.profiler.ProfilerActivity
     names = {getattr(groups, group.name) for group in activities}
-    own.records.flush()
+    own.records.pause()
     torch._C._autograd._toggle_collection_dynamic(enabled, names)
     if enabled:
         own.records.resume()
@@ -243,11 +278,11 @@ def _end_what_was_left(torch: ModuleType) -> None:
                 torch._C._autograd._disable_profiler()
 
 
-def _prepare(options: SessionOptions) -> None:
+def _prepare(options: SessionOptions, activities: set[Any]) -> None:
     torch: Any = sys.modules["torch"]
     check_results(torch)
     native = torch._C._autograd
-    wanted = kineto_config(torch, options), kineto_activities(torch, options)
+    wanted = kineto_config(torch, options), activities
     try:
         native._prepare_profiler(*wanted)
     except RuntimeError:

@@ -14,12 +14,13 @@ use std::ffi::c_void;
 use std::mem;
 use std::panic::catch_unwind;
 use std::ptr::{self, NonNull};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
 use mindprof_record::ticks;
 
+use super::calls::{CallRecord, Run};
 use super::interface::Interface;
 use super::records::called;
 
@@ -153,7 +154,7 @@ impl Blocks {
     pub(super) fn recycle(&self, filled: Vec<Filled>) {
         let whole = filled.into_iter().filter_map(|it| match it.memory {
             Memory::Block(block) => Some(block),
-            Memory::Copied(_) => None,
+            Memory::Copied(_) | Memory::Calls(_) => None,
         });
         let mut freed: Vec<Block> = whole.collect();
         let mut state = self.lock();
@@ -218,7 +219,7 @@ impl Blocks {
     }
 
     /// Keeps a buffer if it fits into the budget, or if earlier ones may make room for it.
-    fn keep(&self, interface: &Interface, filled: Filled) {
+    pub(super) fn keep(&self, interface: &Interface, filled: Filled) {
         let cost = filled.cost();
         let mut evicted = Vec::new();
         let mut refused = None;
@@ -339,7 +340,7 @@ impl Drop for Block {
     }
 }
 
-/// Records that CUPTI has written.
+/// Records that CUPTI has written, or that were made of calls.
 pub(super) struct Filled {
     memory: Memory,
     bytes: usize,
@@ -351,6 +352,7 @@ enum Memory {
     Block(Block),
     /// Words, because records are aligned to them.
     Copied(Box<[u64]>),
+    Calls(Arc<Run>),
 }
 
 impl Filled {
@@ -362,11 +364,24 @@ impl Filled {
         }
     }
 
+    /// Takes the calls that a thread has recorded so far.
+    pub(super) fn calls(run: Arc<Run>) -> Self {
+        Self {
+            bytes: run.len() * size_of::<CallRecord>(),
+            memory: Memory::Calls(run),
+            handed_back: ticks(),
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
     /// Returns the memory that it takes of the budget.
     fn cost(&self) -> usize {
         match self.memory {
             Memory::Block(_) => BLOCK_BYTES,
-            Memory::Copied(_) => self.bytes,
+            Memory::Copied(_) | Memory::Calls(_) => self.bytes,
         }
     }
 
@@ -390,6 +405,7 @@ impl Filled {
         let start = match &self.memory {
             Memory::Block(block) => block.0.as_ptr(),
             Memory::Copied(words) => words.as_ptr().cast_mut().cast(),
+            Memory::Calls(run) => return run.each(self.bytes / size_of::<CallRecord>(), visit),
         };
         let mut record = ptr::null_mut();
         // SAFETY: CUPTI wrote the buffer, and only finds the next record in it.

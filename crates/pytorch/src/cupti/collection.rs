@@ -1,15 +1,17 @@
-//! One collection of device records: from the start of Kineto to a part of a profile.
+//! One collection of device records: from its start, by Kineto or by itself, to a part of a profile.
 
 use std::ops::ControlFlow;
 use std::process;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::{LossCause, Nanos, Part};
 use mindprof_record::{TimeAxis, ticks};
 
 use super::blocks::{BLOCKS, KeepRecords, Lost, Taken, complete, request};
-use super::interface::Interface;
+use super::calls::{CALLS, called};
+use super::interface::{Interface, Subscription};
 use super::records::Records;
 use crate::error::{Error, Result};
 use crate::raw_results::{ReadOptions, ThreadIdentity, read_raw_results};
@@ -17,25 +19,44 @@ use crate::raw_results::{ReadOptions, ThreadIdentity, read_raw_results};
 /// The process whose threads may hold the lock of the buffers; zero before the first collection.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// A collection of the records of CUDA devices, which Kineto has started.
+/// Who has CUPTI record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recorder {
+    /// Kineto, which has started before.
+    Kineto,
+    /// The collection itself, at a fraction of the cost. Kineto must not record devices meanwhile.
+    Own,
+}
+
+impl Recorder {
+    /// Returns whether a collection can record itself with the CUPTI of this process.
+    pub fn own_is_available() -> bool {
+        Interface::find().is_ok_and(Interface::records)
+    }
+}
+
+/// A collection of the records of CUDA devices.
 ///
 /// A process has at most one, because CUPTI has one pair of functions for buffers. Dropping it
 /// discards the records.
 pub struct DeviceCollection {
     interface: &'static Interface,
+    recorder: Recorder,
     number: u64,
     process: u32,
     /// When it ended, in ticks; [`u64::MAX`] before.
     end: AtomicU64,
+    /// The subscription to calls of CUDA, while it records itself.
+    subscription: Mutex<Option<Subscription>>,
 }
 
 impl DeviceCollection {
-    /// Takes over the records of a collection that Kineto has just started. At most `budget` bytes
-    /// of them are kept: the first or the last ones.
+    /// Begins a collection. At most `budget` bytes of records are kept: the first or the last ones.
     ///
     /// # Errors
-    /// If CUPTI is not in use, is unknown, or has another clock. Kineto then keeps the records.
-    pub fn begin(budget: usize, keep: KeepRecords) -> Result<Self> {
+    /// If CUPTI is not in use, is unknown, refuses, or has another clock. Kineto then keeps the
+    /// records if it has started.
+    pub fn begin(recorder: Recorder, budget: usize, keep: KeepRecords) -> Result<Self> {
         let own = process::id();
         // Relaxed: it guards no other memory.
         let owner = OWNER.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed);
@@ -43,40 +64,80 @@ impl DeviceCollection {
             return Err(forked());
         }
         let interface = Interface::find()?;
-        interface.check_clock()?;
+        if recorder == Recorder::Kineto {
+            interface.check_clock()?;
+        }
         let number = BLOCKS.open(budget, keep);
         let collection = Self {
             interface,
+            recorder,
             number,
-            process: process::id(),
+            process: own,
             end: AtomicU64::new(u64::MAX),
+            subscription: Mutex::new(None),
         };
         collection.resume()?;
+        if recorder == Recorder::Own {
+            interface.check_clock()?;
+        }
         // Records that CUPTI dropped before are not missing here.
         interface.dropped(ptr::null_mut(), 0);
         Ok(collection)
     }
 
-    /// Takes over the records again, after Kineto has started its kinds of records again.
+    /// Goes on after a pause. If Kineto records, it has started its kinds of records again before.
     ///
     /// # Errors
     /// If CUPTI refuses.
     pub fn resume(&self) -> Result<()> {
         self.check_process()?;
         self.interface.register(request, complete)?;
-        // Kineto's buffers go back to Kineto, and threads ask for buffers of ours from now on.
-        self.interface.flush()?;
-        self.interface.leave_out_calls();
+        if self.recorder == Recorder::Kineto {
+            // Kineto's buffers go back to Kineto, and threads ask for buffers of ours from now on.
+            self.interface.flush()?;
+            self.interface.leave_out_calls();
+            return Ok(());
+        }
+        let mut subscription = self.subscription();
+        if subscription.is_none() {
+            self.interface.start_kinds()?;
+            CALLS.open(self.number);
+            let subscribed = self.interface.subscribe(called);
+            if subscribed.is_err() {
+                CALLS.close();
+                self.interface.stop_kinds();
+            }
+            *subscription = Some(subscribed?);
+            // As above, if Kineto has recorded before.
+            self.interface.flush()?;
+        }
         Ok(())
     }
 
-    /// Takes all records that CUPTI has so far.
+    /// Takes all records that CUPTI has so far, and stops recording unless Kineto does it.
     ///
     /// # Errors
     /// If CUPTI refuses.
-    pub fn flush(&self) -> Result<()> {
+    pub fn pause(&self) -> Result<()> {
         self.check_process()?;
-        self.interface.flush()
+        let subscription = self.subscription().take();
+        if let Some(subscription) = &subscription {
+            self.interface.unsubscribe(subscription);
+        }
+        let flushed = self.interface.flush();
+        if subscription.is_some() {
+            self.interface.stop_kinds();
+            for filled in CALLS.close() {
+                BLOCKS.keep(self.interface, filled);
+            }
+        }
+        flushed
+    }
+
+    fn subscription(&self) -> MutexGuard<'_, Option<Subscription>> {
+        self.subscription
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the last records. Kineto may stop afterwards.
@@ -86,14 +147,14 @@ impl DeviceCollection {
     pub fn stop(&self) -> Result<()> {
         // Relaxed: it guards no other memory.
         self.end.fetch_min(ticks(), Ordering::Relaxed);
-        self.flush()
+        self.pause()
     }
 
     /// Ends the collection after Kineto has stopped, and returns its records.
     pub fn end(self) -> DeviceRecords {
         // So that Kineto does not get a buffer of ours at its next start. Nothing is lost if CUPTI
         // refuses.
-        let _ = self.flush();
+        let _ = self.pause();
         let is_ours = self.check_process().is_ok();
         let taken = is_ours.then(|| BLOCKS.close(self.number)).flatten();
         DeviceRecords {
@@ -125,7 +186,7 @@ impl Drop for DeviceCollection {
         if let Some(taken) = BLOCKS.close(self.number) {
             BLOCKS.recycle(taken.filled);
             // As when it ends.
-            let _ = self.flush();
+            let _ = self.pause();
         }
     }
 }

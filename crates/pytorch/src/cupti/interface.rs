@@ -1,7 +1,6 @@
 //! The functions of CUPTI and of torch's collector, looked up by name in the running process.
 //!
-//! libtorch depends on CUPTI, so a lookup in libtorch finds both. Nothing is subscribed here: that
-//! is Kineto's part.
+//! libtorch depends on CUPTI, so a lookup in libtorch finds both.
 
 #![expect(
     unsafe_code,
@@ -14,7 +13,8 @@ use std::sync::OnceLock;
 
 use mindprof_record::ticks;
 
-use super::layout::Layout;
+use super::calls::CallbackData;
+use super::layout::{Layout, kind};
 use super::names::{CallRules, Domain};
 use super::occupancy::Occupancy;
 use crate::error::{Error, Result};
@@ -30,8 +30,36 @@ pub(super) type Complete = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize
 /// Returns the record behind `record` in a buffer, or the first one if that is null.
 pub(super) type Next = unsafe extern "C" fn(*mut u8, usize, *mut *mut u8) -> i32;
 
+/// Is called back at the begin and the end of a call of CUDA.
+pub(super) type Called = unsafe extern "C" fn(*mut c_void, u32, u32, *const CallbackData);
+
 /// Switches the records of a call, by its number.
 type Switch = unsafe extern "C" fn(u32, u8) -> i32;
+
+/// The functions by which CUPTI records without Kineto.
+struct Recording {
+    set_clock: unsafe extern "C" fn(extern "C" fn() -> u64) -> i32,
+    enable: unsafe extern "C" fn(u32) -> i32,
+    disable: unsafe extern "C" fn(u32) -> i32,
+    subscribe: unsafe extern "C" fn(*mut *mut c_void, Called, *mut c_void) -> i32,
+    unsubscribe: unsafe extern "C" fn(*mut c_void) -> i32,
+    call_back: unsafe extern "C" fn(u32, *mut c_void, u32, u32) -> i32,
+}
+
+/// The kinds of records that CUPTI writes without Kineto. Any other kind makes all calls slower.
+const KINDS: [u32; 5] = [
+    kind::KERNEL,
+    kind::COPY,
+    kind::PEER_COPY,
+    kind::FILL,
+    kind::OVERHEAD,
+];
+
+/// A subscription to calls of CUDA.
+pub(super) struct Subscription(*mut c_void);
+
+// SAFETY: it is a handle, which CUPTI takes on any thread.
+unsafe impl Send for Subscription {}
 
 /// The functions, and the facts that follow from the versions of CUPTI and torch.
 pub(super) struct Interface {
@@ -45,6 +73,8 @@ pub(super) struct Interface {
     switch: Option<[Switch; 2]>,
     /// Detaches CUPTI; from CUDA 13 on.
     finalize: Option<unsafe extern "C" fn() -> i32>,
+    /// From CUDA 13 on.
+    recording: Option<Recording>,
     /// Takes the buffers that are Kineto's.
     pub(super) kineto_complete: Complete,
     pub(super) next: Next,
@@ -56,8 +86,8 @@ pub(super) struct Interface {
 const SUCCESS: i32 = 0;
 /// Hands back buffers that are not full, too.
 const FORCED: u32 = 1;
-/// The first version that may be detached. Earlier ones may crash when they are attached again to a
-/// program with CUDA graphs.
+/// The first version that may be detached, and that is used without Kineto. Earlier ones may crash
+/// when they are attached again to a program with CUDA graphs, and have a single subscriber.
 const DETACHES: u32 = 130_000;
 
 impl Interface {
@@ -98,6 +128,9 @@ impl Interface {
                 switch: switches(look_up),
                 finalize: (number >= DETACHES)
                     .then(|| function(look_up, c"cuptiFinalize").ok())
+                    .flatten(),
+                recording: (number >= DETACHES)
+                    .then(|| Recording::resolve(look_up))
                     .flatten(),
                 kineto_complete: function(
                     look_up,
@@ -173,6 +206,80 @@ impl Interface {
         }
     }
 
+    /// Returns whether CUPTI can record without Kineto.
+    pub(super) fn records(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    /// Has CUPTI record the work of devices, with the recorder's clock.
+    ///
+    /// # Errors
+    /// If CUPTI refuses. Nothing is then recorded.
+    pub(super) fn start_kinds(&self) -> Result<()> {
+        let recording = self.recording()?;
+        // SAFETY: the clock is valid for the life of the process, and CUPTI has these kinds.
+        unsafe {
+            // CUPTI keeps the clock that it has, if it is in use; it is examined later.
+            (recording.set_clock)(clock);
+            for kind in KINDS {
+                let status = (recording.enable)(kind);
+                if status != SUCCESS {
+                    self.stop_kinds();
+                    return Err(failed("record a kind of work", status));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what `start_kinds` started.
+    pub(super) fn stop_kinds(&self) {
+        if let Some(recording) = &self.recording {
+            for kind in KINDS {
+                // Nothing can be done if CUPTI refuses. SAFETY: CUPTI has this kind.
+                unsafe { (recording.disable)(kind) };
+            }
+        }
+    }
+
+    /// Has CUPTI call back at the calls of CUDA that torch shows.
+    ///
+    /// # Errors
+    /// If CUPTI refuses.
+    pub(super) fn subscribe(&self, called: Called) -> Result<Subscription> {
+        static SHOWN: OnceLock<Vec<(Domain, u32)>> = OnceLock::new();
+        let recording = self.recording()?;
+        let mut subscriber = ptr::null_mut();
+        // SAFETY: the function writes the handle, and the callback is valid for the life of the
+        // process.
+        let status = unsafe { (recording.subscribe)(&raw mut subscriber, called, ptr::null_mut()) };
+        if status != SUCCESS {
+            return Err(failed("subscribe", status));
+        }
+        for &(domain, number) in SHOWN.get_or_init(|| self.rules.shown(self)) {
+            // SAFETY: CUPTI has a call of this number.
+            let status = unsafe { (recording.call_back)(1, subscriber, domain.number(), number) };
+            if status != SUCCESS {
+                self.unsubscribe(&Subscription(subscriber));
+                return Err(failed("call back", status));
+            }
+        }
+        Ok(Subscription(subscriber))
+    }
+
+    /// Ends a subscription. Calls that run may still be told.
+    pub(super) fn unsubscribe(&self, subscription: &Subscription) {
+        if let Some(recording) = &self.recording {
+            // Nothing can be done if CUPTI refuses. SAFETY: CUPTI made the handle.
+            unsafe { (recording.unsubscribe)(subscription.0) };
+        }
+    }
+
+    fn recording(&self) -> Result<&Recording> {
+        let missing = || Error::Cupti("it records only with Kineto".to_owned());
+        self.recording.as_ref().ok_or_else(missing)
+    }
+
     /// Detaches CUPTI from the process, if it can be attached again later.
     ///
     /// Otherwise it slows down all calls of CUDA until the process ends, even if nothing is
@@ -239,6 +346,29 @@ impl Interface {
             name
         }
     }
+}
+
+impl Recording {
+    /// # Safety
+    /// As for [`function`].
+    unsafe fn resolve(look_up: LookUp<'_>) -> Option<Self> {
+        // SAFETY: the functions belong to CUPTI's C interface, in all versions that have them.
+        unsafe {
+            Some(Self {
+                set_clock: function(look_up, c"cuptiActivityRegisterTimestampCallback").ok()?,
+                enable: function(look_up, c"cuptiActivityEnable").ok()?,
+                disable: function(look_up, c"cuptiActivityDisable").ok()?,
+                subscribe: function(look_up, c"cuptiSubscribe").ok()?,
+                unsubscribe: function(look_up, c"cuptiUnsubscribe").ok()?,
+                call_back: function(look_up, c"cuptiEnableCallback").ok()?,
+            })
+        }
+    }
+}
+
+/// The recorder's clock, for CUPTI.
+extern "C" fn clock() -> u64 {
+    ticks()
 }
 
 /// # Safety
@@ -316,6 +446,7 @@ impl Interface {
             demangle,
             switch: None,
             finalize: None,
+            recording: None,
             kineto_complete: complete,
             next,
             layout,

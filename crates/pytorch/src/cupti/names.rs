@@ -21,7 +21,7 @@ pub(super) enum Domain {
 
 impl Domain {
     /// Returns CUPTI's number for it.
-    const fn number(self) -> u32 {
+    pub(super) const fn number(self) -> u32 {
         match self {
             Self::Driver => 1,
             Self::Runtime => 2,
@@ -84,17 +84,26 @@ impl CallRules {
 
     /// Returns the calls that torch does not show.
     pub(super) fn left_out(&self, interface: &Interface) -> Vec<(Domain, u32)> {
+        self.calls(interface, false)
+    }
+
+    /// Returns the calls that torch shows.
+    pub(super) fn shown(&self, interface: &Interface) -> Vec<(Domain, u32)> {
+        self.calls(interface, true)
+    }
+
+    fn calls(&self, interface: &Interface, is_shown: bool) -> Vec<(Domain, u32)> {
         /// There are fewer calls of each kind.
         const MOST_CALLS: u32 = 2_000;
         let domains = [Domain::Runtime, Domain::Driver];
         let calls = domains
             .into_iter()
             .flat_map(|domain| (1..MOST_CALLS).map(move |number| (domain, number)));
-        let is_left_out = |&(domain, number): &(Domain, u32)| {
+        let is_wanted = |&(domain, number): &(Domain, u32)| {
             interface.call_name(domain.number(), number).is_some()
-                && self.name(interface, domain, number).is_none()
+                && self.name(interface, domain, number).is_some() == is_shown
         };
-        calls.filter(is_left_out).collect()
+        calls.filter(is_wanted).collect()
     }
 }
 

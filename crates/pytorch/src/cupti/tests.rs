@@ -49,7 +49,7 @@ unsafe extern "C" fn next(buffer: *mut u8, bytes: usize, record: *mut *mut u8) -
     }
 }
 
-fn interface() -> Interface {
+pub(super) fn interface() -> Interface {
     Interface::stand_in(next, Layout::of_version(130_001).unwrap())
 }
 
