@@ -133,6 +133,7 @@ def test_kineto_records_if_cupti_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
 
     class Refusing:
         can_record_alone = staticmethod(lambda: True)
+        release_cupti = staticmethod(lambda: None)
 
         def __new__(cls, budget: int, keeps_last: bool, is_alone: bool) -> Any:
             if is_alone:
@@ -150,6 +151,21 @@ def test_kineto_records_if_cupti_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(kernels) == 1
         assert prof.lost_events == 0
     assert set(told) == {"device events come from CUPTI's buffers, started by Kineto: it refuses"}
+
+
+def test_it_records_alone_after_torchs_own_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(device_records, "_inform_once", told.append)
+    x = torch.ones(4, device="cuda")
+    for _ in range(2):
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as theirs:
+            x + x
+        with mindprof.profile(activities=BOTH) as ours:
+            x + x
+        for prof in (theirs, ours):
+            kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
+            assert len(kernels) == 1
+    assert told == ["device events come from CUPTI"] * 2
 
 
 def test_launches_by_the_driver_are_calls_of_the_driver() -> None:

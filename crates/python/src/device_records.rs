@@ -89,6 +89,12 @@ impl DeviceRecords {
         })
     }
 
+    /// Detaches CUPTI from the process, with whatever is subscribed to it.
+    #[staticmethod]
+    fn release_cupti(py: Python<'_>) -> PyResult<()> {
+        py.enter(detach)
+    }
+
     /// Ends the collection, after Kineto has stopped.
     fn end(&self, py: Python<'_>) -> PyResult<()> {
         py.enter(|| {

@@ -15,9 +15,6 @@ use rustc_hash::FxHashMap;
 use crate::collectives::COLLECTIVE;
 use crate::device_callers::{CallerNumbers, move_calls};
 
-/// The beginning of the names of kernels that exchange data between devices.
-const EXCHANGE: &str = "nccl";
-
 /// Moves runtime calls to the window's threads, and adds the device's side of the window's ranges:
 /// on each stream, a range covers the work that was launched directly in it. Kernels that a
 /// collective launched get its arguments.
@@ -41,7 +38,8 @@ fn join(window: &WindowEvents, devices: &mut Part, numbers: CallerNumbers) {
     move_calls(window, devices, numbers);
     let window = &window.part;
     describe_exchanges(window, devices);
-    let ranges = Ranges::of(window, |_, event| {
+    // Also asynchronous ones, as those of collectives are.
+    let ranges = Ranges::of(window, |event| {
         event.category == Category::Annotation && !event.flags.contains(Flags::HIDDEN)
     });
     if ranges.list.is_empty() {
@@ -66,7 +64,7 @@ fn join(window: &WindowEvents, devices: &mut Part, numbers: CallerNumbers) {
     }
 }
 
-/// Adds the arguments of collectives to the kernels that were launched in them.
+/// Adds the arguments of collectives to the kernels that were launched directly in them.
 ///
 /// ```text
 /// thread    record_param_comms   |------------|          "Seq":5
@@ -76,25 +74,29 @@ fn join(window: &WindowEvents, devices: &mut Part, numbers: CallerNumbers) {
 fn describe_exchanges(window: &Part, devices: &mut Part) {
     let arguments = &window.passthrough;
     let text_of = |index| arguments.of(PassthroughKind::Arguments, index);
-    let collectives = Ranges::of(window, |index, event| {
-        event.category == Category::Operator
-            && window.strings.text(event.name) == COLLECTIVE
-            && text_of(index).is_some()
-    });
-    if collectives.list.is_empty() {
+    let mut events = window.events().iter().enumerate();
+    let is_collective = |(index, event): (usize, &Event)| {
+        window.strings.text(event.name) == COLLECTIVE && text_of(index).is_some()
+    };
+    if !events.any(is_collective) {
         return;
     }
-    let launched_in = collectives.of_launches(devices);
+    let operators = Ranges::of(window, |event| {
+        event.category == Category::Operator && !event.flags.contains(Flags::ASYNC)
+    });
+    let launched_in = operators.of_launches(devices);
     let described = devices
         .events()
         .iter()
         .enumerate()
         .filter_map(|(index, work)| {
-            let is_exchange = work.category == Category::Kernel
-                && devices.strings.text(work.name).starts_with(EXCHANGE);
-            let correlation = is_exchange.then(|| devices.links(index).correlation)?;
-            let collective = &collectives.list[*launched_in.get(&correlation)?];
-            Some((index, arguments.texts.text(text_of(collective.event)?)))
+            let is_kernel = work.category == Category::Kernel;
+            let correlation = is_kernel.then(|| devices.links(index).correlation)?;
+            let owner = operators.list[*launched_in.get(&correlation)?].event;
+            if window.strings.text(window.events()[owner].name) != COLLECTIVE {
+                return None;
+            }
+            Some((index, arguments.texts.text(text_of(owner)?)))
         });
     let described: FxHashMap<usize, String> = described.collect();
     (devices.passthrough).add_entries(PassthroughKind::Arguments, described);
@@ -116,12 +118,12 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Collects the events for which something holds. An asynchronous one encloses nothing.
-    fn of(window: &Part, is_range: impl Fn(usize, &Event) -> bool) -> Self {
+    /// Collects the events for which something holds.
+    fn of(window: &Part, is_range: impl Fn(&Event) -> bool) -> Self {
         let zero = window.reference_unix_ns;
         let events = window.events().iter().enumerate();
         let mut list: Vec<Range> = events
-            .filter(|(index, event)| is_range(*index, event) && !event.flags.contains(Flags::ASYNC))
+            .filter(|(_, event)| is_range(event))
             .map(|(index, event)| Range {
                 start: zero + event.start.0,
                 end: zero + event.end().0,
@@ -329,6 +331,39 @@ mod tests {
         assert_eq!(ranges_of_streams(&devices), expected);
     }
 
+    // Collectives are ranges that may end on another thread. They do not nest in time.
+    #[test]
+    fn asynchronous_ranges_cover_their_work_too() {
+        use Category::{Annotation, Kernel, Runtime};
+        let mut window = window(0, &[(Annotation, "step", HOST, 100..200, 0)]);
+        for (name, start, duration) in [("nccl:reduce", 110, 10), ("late", 130, 170)] {
+            let name = window.part.strings.intern(name);
+            let thread = window.part.events()[0].thread;
+            let times = (Nanos(start), Nanos(duration));
+            let mut event = Event::new(Annotation, name, thread, times.0, times.1);
+            event.flags = event.flags.union(Flags::ASYNC);
+            window.part.add_linked_event(event, Links::default());
+        }
+        let mut devices = part(
+            0,
+            &[
+                (Runtime, "cudaLaunchKernel", HOST, 112..113, 1),
+                (Runtime, "cudaLaunchKernel", HOST, 122..123, 2),
+                (Runtime, "cudaLaunchKernel", HOST, 250..251, 3),
+                (Kernel, "exchange", STREAM, 115..140, 1),
+                (Kernel, "sum", STREAM, 145..150, 2),
+                (Kernel, "tail", STREAM, 260..270, 3),
+            ],
+        );
+        join_devices(&window, &mut devices);
+        let expected = [
+            ("late".to_owned(), 7, 260, 270),
+            ("nccl:reduce".to_owned(), 7, 115, 140),
+            ("step".to_owned(), 7, 145, 150),
+        ];
+        assert_eq!(ranges_of_streams(&devices), expected);
+    }
+
     fn arguments(part: &Part) -> Vec<Option<String>> {
         let passthrough = &part.passthrough;
         let of = |index| {
@@ -344,10 +379,11 @@ mod tests {
     }
 
     // thread     collective   |-----------------|                 "Seq":5
+    //            copy_              |--|
     //            collective                          |------|     none recorded
     // launches                   |   |     |           |     |    1, 2, 3, 4 and 5
     // stream 7                     |---|                          1: an exchange
-    //                                  |--|                       2: a copy before it
+    //                                  |--|                       2: a copy by another operator
     //                                        |--|                 3: an exchange without arguments
     //                                                  |--| |--|  4 and 5
     #[test]
@@ -359,6 +395,7 @@ mod tests {
                 (Operator, COLLECTIVE, HOST, 100..120, 0),
                 (Operator, COLLECTIVE, HOST, 130..140, 0),
                 (Operator, "aten::neg", HOST, 150..160, 0),
+                (Operator, "aten::copy_", HOST, 107..110, 0),
             ],
         );
         add_arguments(&mut window.part, 0, r#""Seq":5"#);
@@ -369,7 +406,7 @@ mod tests {
         let kernels = [
             "ncclDevKernel_AllReduce",
             "copy",
-            "ncclKernel_X",
+            "onerank_reduce",
             "ncclLate",
             "ncclOther",
         ];

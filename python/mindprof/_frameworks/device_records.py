@@ -47,10 +47,17 @@ class RecordsOfCollection:
             options: The options of the collection, for which `can_be_alone` returned true.
         """
         try:
-            self._own = _core.DeviceRecords(options.budget_bytes, options.keeps_last, True)
-        except _core.ProfilerError as error:
-            _refused.append(str(error))
-            return False
+            self._own = _begin_alone(options)
+        except _core.ProfilerError:
+            # torch's own profiler leaves CUPTI subscribed, and there is room for one subscriber.
+            with suppress(_core.ProfilerError):
+                if _may_detach():
+                    _core.DeviceRecords.release_cupti()
+            try:
+                self._own = _begin_alone(options)
+            except _core.ProfilerError as error:
+                _refused.append(str(error))
+                return False
         self.are_alone = True
         _inform_once("device events come from CUPTI")
         return True
@@ -111,6 +118,10 @@ class RecordsOfCollection:
             # CUPTI then stays attached, as after torch's own profiler.
             with suppress(_core.ProfilerError):
                 own.detach()
+
+
+def _begin_alone(options: SessionOptions) -> _core.DeviceRecords:
+    return _core.DeviceRecords(options.budget_bytes, options.keeps_last, True)
 
 
 def can_be_alone(options: SessionOptions) -> bool:
