@@ -15,6 +15,9 @@ use rustc_hash::FxHashMap;
 use crate::collectives::COLLECTIVE;
 use crate::device_callers::{CallerNumbers, move_calls};
 
+/// The beginnings of the names of device work other than kernels.
+const OTHER_WORK: [&str; 2] = ["Memcpy", "Memset"];
+
 /// Moves runtime calls to the window's threads, and adds the device's side of the window's ranges:
 /// on each stream, a range covers the work that was launched directly in it. Kernels that a
 /// collective launched get its arguments.
@@ -90,7 +93,9 @@ fn describe_exchanges(window: &Part, devices: &mut Part) {
         .iter()
         .enumerate()
         .filter_map(|(index, work)| {
-            let is_kernel = work.category == Category::Kernel;
+            let name = devices.strings.text(work.name);
+            let is_kernel = work.category == Category::Kernel
+                && !OTHER_WORK.iter().any(|other| name.starts_with(other));
             let correlation = is_kernel.then(|| devices.links(index).correlation)?;
             let owner = operators.list[*launched_in.get(&correlation)?].event;
             if window.strings.text(window.events()[owner].name) != COLLECTIVE {
@@ -381,10 +386,11 @@ mod tests {
     // thread     collective   |-----------------|                 "Seq":5
     //            copy_              |--|
     //            collective                          |------|     none recorded
-    // launches                   |   |     |           |     |    1, 2, 3, 4 and 5
+    // launches                   |   |     |  |        |     |    1, 2, 3, 6, 4 and 5
     // stream 7                     |---|                          1: an exchange
     //                                  |--|                       2: a copy by another operator
     //                                        |--|                 3: an exchange without arguments
+    //                                             |--|            6: no kernel
     //                                                  |--| |--|  4 and 5
     #[test]
     fn an_exchange_has_the_arguments_of_the_collective_that_launched_it() {
@@ -400,7 +406,7 @@ mod tests {
         );
         add_arguments(&mut window.part, 0, r#""Seq":5"#);
         add_arguments(&mut window.part, 2, r#""Seq":6"#);
-        let launches = [104, 108, 112, 132, 152].into_iter().zip(1..);
+        let launches = [104, 108, 112, 132, 152, 116].into_iter().zip(1..);
         let launches = launches
             .map(|(start, number)| (Runtime, "cudaLaunchKernel", HOST, start..start + 1, number));
         let kernels = [
@@ -409,21 +415,23 @@ mod tests {
             "onerank_reduce",
             "ncclLate",
             "ncclOther",
+            "Memcpy DtoD (Device -> Device)",
         ];
         let kernels = kernels.into_iter().zip(1..).map(|(name, number)| {
             let start = 200 + u64::from(number) * 10;
             (Kernel, name, STREAM, start..start + 5, number)
         });
         let mut devices = part(0, &launches.chain(kernels).collect::<Vec<_>>());
-        add_arguments(&mut devices, 5, r#""stream":7"#);
         add_arguments(&mut devices, 6, r#""stream":7"#);
+        add_arguments(&mut devices, 7, r#""stream":7"#);
         join_records(&window, &mut devices);
-        let found = arguments(&devices).split_off(5);
+        let found = arguments(&devices).split_off(6);
         let found: Vec<Option<&str>> = found.iter().map(Option::as_deref).collect();
         let expected = [
             Some(r#""stream":7,"Seq":5"#),
             Some(r#""stream":7"#),
             Some(r#""Seq":5"#),
+            None,
             None,
             None,
         ];

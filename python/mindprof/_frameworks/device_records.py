@@ -1,7 +1,7 @@
 """The records of CUDA devices, taken from CUPTI's buffers in place of Kineto's results.
 
 We have CUPTI record what is needed, which costs a fraction of what Kineto has it record. Kineto is
-held meanwhile, so that nobody else uses CUPTI. Where we cannot, Kineto starts and stops CUPTI, which
+held meanwhile, so that nobody else uses CUPTI. If CUPTI refuses, Kineto starts and stops it, and it
 then has buffers of ours: Kineto so has nothing to process when it stops, which takes it longer than
 anything else. If CUPTI is not as expected, Kineto keeps the records and returns them as results.
 """

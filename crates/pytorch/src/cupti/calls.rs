@@ -1,8 +1,7 @@
 //! Records of the calls of CUDA, made by us when CUPTI calls back at their begin and their end.
 //!
-//! CUPTI writes such records, too, but a call of the runtime then takes longer by more than a
-//! microsecond, and the records of driver calls slow down all calls. A callback takes a tenth of
-//! that.
+//! CUPTI would write such records, too, but they cost more than the records of kernels, and those of
+//! driver calls slow down all calls of the runtime. A callback costs a fraction of that.
 //!
 //! Each thread fills a run of records of its own and publishes its length, so that a collection ends
 //! without stopping the program. A lock is taken once per run.
@@ -164,7 +163,7 @@ impl Run {
     }
 }
 
-/// What CUPTI tells about a call, as far as it is read.
+/// The data that CUPTI passes about a call, as far as it is read.
 #[repr(C)]
 pub(super) struct CallbackData {
     /// Zero at the begin of the call, one at its end.

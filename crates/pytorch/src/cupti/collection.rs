@@ -19,12 +19,12 @@ use crate::raw_results::{ReadOptions, ThreadIdentity, read_raw_results};
 /// The process whose threads may hold the lock of the buffers; zero before the first collection.
 static OWNER: AtomicU32 = AtomicU32::new(0);
 
-/// Who has CUPTI record.
+/// The side that switches CUPTI's records on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorder {
     /// Kineto, which has started before.
     Kineto,
-    /// The collection itself, at a fraction of the cost. Kineto must not record devices meanwhile.
+    /// The collection itself, which costs less. Kineto must not record devices meanwhile.
     Own,
 }
 
