@@ -1,7 +1,7 @@
 // Tests of the profile behind a page, its sums, and the flame graph.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Profile, cpuRange, deviceRange, isBehind } from "../../crates/report/page/profile.js";
+import { Profile, cpuRange, deviceRange, isBehind, openingRange } from "../../crates/report/page/profile.js";
 import { differences, eventsIn, histogram, percentile, sumByName, toldPercentiles } from "../../crates/report/page/sums.js";
 import { flameLayout, flameTree, inverted, sumByFrame } from "../../crates/report/page/tree.js";
 import { calleesOf, kernelsOf, launchersOf } from "../../crates/report/page/inside.js";
@@ -178,4 +178,13 @@ test("a function costs what its table says, by whatever address it is asked for"
   assert.equal(cell("function", "my dir/train.py:29:forward"), 0.5);
   assert.equal(cell("event", "my dir/train.py(29): forward"), 0.5);
   for (const [kind, name] of [["line", "my dir/train.py:29:forward"], ["event", "forward"], ["function", ""], ["operator", "aten::mm"]]) assert.equal(cell(kind, name), undefined);
+});
+
+test("the timeline opens on the steps if they are a small part of the recording", () => {
+  const step = (/** @type {number} */ number, /** @type {number} */ start, /** @type {[number, number] | null} */ device) => ({ number, start, duration: 100, slow: false, device });
+  const steps = [step(1, 8000, null), step(2, 8100, [8150, 850])];
+  assert.deepEqual(openingRange(steps, [0, 10000]), [7990, 9010]);
+  assert.deepEqual(openingRange(steps, [0, 1900]), [0, 1900]);
+  assert.deepEqual(openingRange([], [0, 10000]), [0, 10000]);
+  assert.deepEqual(openingRange([step(1, 0, null)], [0, 1000]), [0, 101]);
 });

@@ -264,9 +264,9 @@ impl<'a> PathTree<'a> {
             paths.entry(sum.key()).or_default().push(index);
         }
         for (key, paths) in paths {
-            let is_called = |&path: &usize| self.sums[path].caller != OUTSIDE;
-            let mut called = paths.iter().copied().filter(is_called);
-            let (Some(path), None) = (called.next(), called.next()) else {
+            let has_caller = |&path: &usize| self.sums[path].caller != OUTSIDE;
+            let mut known = paths.iter().copied().filter(has_caller);
+            let (Some(path), None) = (known.next(), known.next()) else {
                 continue;
             };
             let mut callers = Vec::new();

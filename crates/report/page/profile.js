@@ -62,6 +62,24 @@ export function isBehind(step) {
   return deviceRange(step)[1] - cpuRange(step)[1] > BEHIND * step.duration;
 }
 
+/** The part of a recording that its steps must fill for the timeline to open on all of it. */
+const MOSTLY = 0.5;
+
+/**
+ * Returns the range that the timeline opens on: the steps, if imports and whatever else surrounds them takes longer.
+ * @param {Step[]} steps
+ * @param {[number, number]} whole
+ * @returns {[number, number]}
+ */
+export function openingRange(steps, whole) {
+  const ranges = steps.flatMap((step) => [cpuRange(step), deviceRange(step)]);
+  const start = ranges.reduce((least, range) => Math.min(least, range[0]), Infinity);
+  const end = ranges.reduce((most, range) => Math.max(most, range[1]), -Infinity);
+  if (end <= start || end - start >= MOSTLY * (whole[1] - whole[0])) return whole;
+  const room = (end - start) * 0.01;
+  return [Math.max(whole[0], Math.floor(start - room)), Math.min(whole[1], Math.ceil(end + room))];
+}
+
 /**
  * @typedef {object} Level
  * @property {Int32Array[]} all  The positions of each level, with Python calls.

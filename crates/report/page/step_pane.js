@@ -9,7 +9,7 @@ import { isDarkTheme, onTheme } from "./canvas.js";
 import { showTable } from "./tables.js";
 import { detailAddress, differenceTable, rangeTable } from "./events_table.js";
 import { traceText } from "./trace_file.js";
-import { cpuRange, deviceRange, isBehind } from "./profile.js";
+import { cpuRange, deviceRange, isBehind, openingRange } from "./profile.js";
 import { isOnDevice } from "./sums.js";
 import { shortName, shownName } from "./names.js";
 
@@ -28,6 +28,7 @@ export class StepPane {
     /** The filters and orders of the tables below.
      * @type {Record<string, string>} */
     this.kept = {};
+    this.opening = openingRange(profile.steps, profile.whole);
     this.timeline = new Timeline(byId("timeline"), profile, {
       onRange: () => this.keepView(),
       onSelect: () => { this.showSelection(); this.keepView(); },
@@ -93,7 +94,7 @@ export class StepPane {
       const room = step.duration * 0.01;
       this.timeline.see([step.start - room, step.start + step.duration + room]);
     } else {
-      this.timeline.see(this.profile.whole);
+      this.timeline.see(this.opening);
     }
     this.showSelection();
   }
@@ -125,9 +126,9 @@ export class StepPane {
 
   keepView() {
     const { timeline } = this;
-    const isWhole = timeline.range[0] === this.profile.whole[0] && timeline.range[1] === this.profile.whole[1];
+    const isOpening = timeline.range[0] === this.opening[0] && timeline.range[1] === this.opening[1];
     this.keep({
-      step: this.step, at: isWhole ? "" : writeRange(timeline.range), chosen: writeRange(timeline.chosen),
+      step: this.step, at: isOpening ? "" : writeRange(timeline.range), chosen: writeRange(timeline.chosen),
       event: timeline.selected >= 0 ? String(timeline.selected) : "", find: this.text, python: timeline.isWithPython ? "" : "no",
     });
   }
