@@ -17,7 +17,7 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
-from mindprof import ProfilerActivity
+from mindprof import ProfilerActivity, _core
 from mindprof._frameworks import device_records, kineto_collector
 
 pytestmark = [
@@ -133,14 +133,13 @@ def test_kineto_records_if_cupti_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
 
     class Refusing:
         can_record_alone = staticmethod(lambda: True)
-        release_cupti = staticmethod(lambda: None)
 
         def __new__(cls, budget: int, keeps_last: bool, is_alone: bool) -> Any:
             if is_alone:
                 raise mindprof.ProfilerError("it refuses")
             return taken(budget, keeps_last, is_alone)
 
-    taken = device_records._core.DeviceRecords
+    taken = _core.DeviceRecords
     core = types.SimpleNamespace(DeviceRecords=Refusing, ProfilerError=mindprof.ProfilerError)
     monkeypatch.setattr(device_records, "_core", core)
     x = torch.ones(4, device="cuda")
@@ -169,7 +168,9 @@ def test_it_records_alone_after_torchs_own_profiler(monkeypatch: pytest.MonkeyPa
 
 
 def test_launches_by_the_driver_are_calls_of_the_driver() -> None:
-    plus_one = torch.cuda.jiterator._create_jit_fn("template <typename T> T f(T x) { return x + 1; }")
+    plus_one = torch.cuda.jiterator._create_jit_fn(
+        "template <typename T> T f(T x) { return x + 1; }"
+    )
     x = torch.ones(4, device="cuda")
     plus_one(x)
     with mindprof.profile(activities=BOTH) as prof:
@@ -210,8 +211,33 @@ def test_a_pause_leaves_out_what_runs_meanwhile() -> None:
         prof.toggle_collection_dynamic(True, [ProfilerActivity.CUDA])
         x - x
     kernels = [event for event in prof.events() if event.device_type.name == "CUDA"]
-    assert len(kernels) == 2
+    launches = [event for event in prof.events() if event.name == "cudaLaunchKernel"]
+    assert len(kernels) == len(launches) == 2
     assert prof.lost_events == 0
+
+
+def test_warm_ups_of_two_recordings_may_overlap() -> None:
+    x = torch.ones(4, device="cuda")
+    waits = mindprof.ExperimentalConfig(enable_cuda_sync_events=True)
+    for first, second in [(None, waits), (waits, None)]:
+        profs = [
+            mindprof.profile(
+                activities=BOTH,
+                schedule=mindprof.schedule(wait=0, warmup=1, active=1),
+                experimental_config=config,
+            )
+            for config in (first, second)
+        ]
+        for prof in profs:
+            prof.start()
+        profs[0].step()
+        x + x
+        profs[0].stop()
+        names = Counter(event.name for event in profs[0].events())
+        assert names["cudaLaunchKernel"] == 1
+        kernels = [event for event in profs[0].events() if event.device_type.name == "CUDA"]
+        assert len([kernel for kernel in kernels if "Sync" not in kernel.name]) == 1
+        profs[1].stop()
 
 
 def test_short_recordings_are_complete() -> None:

@@ -100,8 +100,8 @@ impl RecorderCost {
         }
     }
 
-    /// Returns the cost of a recording. That of other collectors is the cost on the machine that the
-    /// costs were measured on.
+    /// Returns the cost of a recording. For other collectors, it is the cost on the machine where it
+    /// was measured.
     fn of(metadata: &Metadata, has_device: bool) -> Self {
         let is_third_party = metadata.get(Metadata::BACKEND).is_some();
         match Recorder::read(metadata) {

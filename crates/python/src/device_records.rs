@@ -38,8 +38,8 @@ impl DeviceRecords {
         py.detach(Recorder::own_is_available)
     }
 
-    /// Has CUPTI record if `is_alone`, or else takes over the records of a collection that Kineto
-    /// has just started. At most `budget_bytes` of them are kept: the last ones if `keeps_last`,
+    /// Has CUPTI record if `is_alone`, detached from its subscriber, or else takes over the records
+    /// of a collection that Kineto has just started. At most `budget_bytes` of them are kept: the last ones if `keeps_last`,
     /// else the first.
     #[new]
     fn new(
@@ -87,12 +87,6 @@ impl DeviceRecords {
             drop(mem::replace(&mut *state, State::Taken));
             detach()
         })
-    }
-
-    /// Detaches CUPTI from the process, with whatever is subscribed to it.
-    #[staticmethod]
-    fn release_cupti(py: Python<'_>) -> PyResult<()> {
-        py.enter(detach)
     }
 
     /// Ends the collection, after Kineto has stopped.

@@ -2,7 +2,7 @@
 
 We have CUPTI record what is needed, which costs a fraction of what Kineto has it record. Kineto is
 held meanwhile, so that nobody else uses CUPTI. If CUPTI refuses, Kineto starts and stops it, and it
-then has buffers of ours: Kineto so has nothing to process when it stops, which takes it longer than
+then has buffers of ours, so Kineto has nothing to process when it stops, which takes it longer than
 anything else. If CUPTI is not as expected, Kineto keeps the records and returns them as results.
 """
 
@@ -32,12 +32,14 @@ class RecordsOfCollection:
 
     Attributes:
         are_alone: Whether CUPTI records without Kineto.
+        has_started: Whether Kineto has started.
         has_ended: Whether Kineto has stopped.
     """
 
     def __init__(self) -> None:
         self._own: _core.DeviceRecords | None = None
         self.are_alone = False
+        self.has_started = False
         self.has_ended = False
 
     def begin_alone(self, options: SessionOptions) -> bool:
@@ -47,17 +49,10 @@ class RecordsOfCollection:
             options: The options of the collection, for which `can_be_alone` returned true.
         """
         try:
-            self._own = _begin_alone(options)
-        except _core.ProfilerError:
-            # torch's own profiler leaves CUPTI subscribed, and there is room for one subscriber.
-            with suppress(_core.ProfilerError):
-                if _may_detach():
-                    _core.DeviceRecords.release_cupti()
-            try:
-                self._own = _begin_alone(options)
-            except _core.ProfilerError as error:
-                _refused.append(str(error))
-                return False
+            self._own = _core.DeviceRecords(options.budget_bytes, options.keeps_last, is_alone=True)
+        except _core.ProfilerError as error:
+            refuse(str(error))
+            return False
         self.are_alone = True
         _inform_once("device events come from CUPTI")
         return True
@@ -71,7 +66,9 @@ class RecordsOfCollection:
         reason = _obstacle(options)
         if reason is None:
             try:
-                self._own = _core.DeviceRecords(options.budget_bytes, options.keeps_last, False)
+                self._own = _core.DeviceRecords(
+                    options.budget_bytes, options.keeps_last, is_alone=False
+                )
             except _core.ProfilerError as error:
                 reason = str(error)
         if reason is None:
@@ -87,12 +84,19 @@ class RecordsOfCollection:
             with suppress(_core.ProfilerError):
                 self._own.pause()
 
-    def resume(self) -> None:
-        """Goes on after a pause, and after Kineto has started its kinds of records."""
-        if self._own is not None:
-            # A kernel without its record is counted at the end.
-            with suppress(_core.ProfilerError):
-                self._own.resume()
+    def resume(self) -> bool:
+        """Goes on after a pause, and after Kineto has started its kinds of records.
+
+        Returns false if nothing is recorded any more.
+        """
+        if self._own is None:
+            return True
+        try:
+            self._own.resume()
+        except _core.ProfilerError:
+            # A kernel without its record is counted at the end, if its launch is recorded.
+            return not self.are_alone
+        return True
 
     def stop(self) -> None:
         """Takes the last records, before Kineto stops."""
@@ -120,10 +124,6 @@ class RecordsOfCollection:
                 own.detach()
 
 
-def _begin_alone(options: SessionOptions) -> _core.DeviceRecords:
-    return _core.DeviceRecords(options.budget_bytes, options.keeps_last, True)
-
-
 def can_be_alone(options: SessionOptions) -> bool:
     """Returns whether CUPTI can record without Kineto.
 
@@ -137,10 +137,19 @@ def can_be_alone(options: SessionOptions) -> bool:
         and not waits
         and not _refused
         and _HOLDS_KINETO in vars(sys.modules["torch"]._C._profiler.ProfilerActivity)
-        # Kineto may be asked from outside to record devices.
-        and "KINETO_USE_DAEMON" not in os.environ
+        # Kineto subscribes to CUPTI when it is first prepared, and CUPTI is then detached from it.
+        and _may_detach()
         and _core.DeviceRecords.can_record_alone()
     )
+
+
+def refuse(reason: str) -> None:
+    """Has Kineto start CUPTI from now on.
+
+    Args:
+        reason: Why CUPTI did not record without it, for the log.
+    """
+    _refused.append(reason)
 
 
 def activities_that_hold_kineto() -> set[Any]:

@@ -1,9 +1,9 @@
 """`DeviceHost`: torch's operators by the observer, and its devices by CUPTI or Kineto.
 
 Only the device's work and the calls that launched it are recorded, which costs a fraction of what
-it costs to have Kineto record operators too. The results become a part of the session when it stops. Its
-runtime calls have the system's number of their thread, so an operator is found to own the kernels
-that were launched on its thread while it ran.
+it costs to have Kineto record operators too. The results become a part of the session when it
+stops. Its runtime calls have the system's number of their thread, so an operator is found to own
+the kernels that were launched on its thread while it ran.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DEVICES_ARE_LOST = (
 
 
 class DeviceHost:
-    """torch on the CPU, recorded by the observer, and its devices, recorded by Kineto.
+    """torch on the CPU, recorded by the observer, and its devices, by CUPTI or Kineto.
 
     Args:
         observer: Records the operators.

@@ -25,6 +25,7 @@ from mindprof._frameworks.device_records import (
     RecordsOfCollection,
     activities_that_hold_kineto,
     can_be_alone,
+    refuse,
 )
 from mindprof._frameworks.kineto_config import kineto_activities, kineto_config, records_all_threads
 from mindprof._frameworks.kineto_results import check_results
@@ -48,9 +49,17 @@ _CANNOT_BE_TOGGLED = (
     "the current thread with mindprof.ExperimentalConfig(profile_all_threads=False)."
 )
 
+_CANNOT_BE_RESUMED = (
+    "device events are not recorded after the pause: something else in this process uses CUPTI now."
+)
+
 _ENDED_BEFORE = (
     "torch was recorded until the interpreter began to exit: its later events are missing."
 )
+
+# The activities that Kineto was prepared for last. Others than the ones of a recording may be
+# prepared before it starts.
+_prepared: set[Any] = set()
 
 # Threads with a collection of ours that was stopped on another thread: torch can stop the
 # collection of a single thread only there. A forked child ignores them, because Kineto does not
@@ -125,12 +134,13 @@ def start_collection(
     try:
         _start(torch, own, is_prepared, takes_records)
     except BaseException as error:
-        is_refused = isinstance(error, RuntimeError)
         # A signal handler may have raised after Kineto was started.
-        if not is_refused and torch_names.runs_own_profiler(torch):
+        has_started = own.records.has_started
+        is_refused = isinstance(error, RuntimeError) and not has_started
+        if has_started or (not is_refused and torch_names.runs_own_profiler(torch)):
             with suppress(RuntimeError):
                 torch._C._autograd._disable_profiler()
-        give_kineto_back()
+        _release(own)
         if not is_refused:
             raise
         return None
@@ -139,26 +149,38 @@ def start_collection(
 
 def _start(torch: ModuleType, own: Collection, is_prepared: bool, takes_records: bool) -> None:
     """Starts Kineto. It records nothing if we have CUPTI record."""
-    options, native = own.options, torch._C._autograd
-    config = kineto_config(torch, options)
-    wanted = _wanted(options, takes_records)
-    if not is_prepared:
-        _prepare(options, wanted)
-    native._enable_profiler(config, wanted)
-    if not takes_records:
-        return
-    if can_be_alone(options):
-        if own.records.begin_alone(options):
-            return
-        native._disable_profiler()
-        wanted = _wanted(options, takes_records)
-        _prepare(options, wanted)
-        native._enable_profiler(config, wanted)
-    own.records.begin(options)
+    options, records = own.options, own.records
+    wanted = kineto_activities(torch, options)
+    if takes_records and can_be_alone(options):
+        try:
+            _enable(torch, own, activities_that_hold_kineto(), is_prepared)
+        except RuntimeError as error:
+            # Kineto is in use, or does not know this kind of device: then the next start works.
+            _enable(torch, own, wanted, is_prepared=False)
+            refuse(str(error))
+        else:
+            if records.begin_alone(options):
+                return
+            records.has_started = False
+            torch._C._autograd._disable_profiler()
+            _enable(torch, own, wanted, is_prepared=False)
+    else:
+        _enable(torch, own, wanted, is_prepared)
+    if takes_records:
+        records.begin(options)
+
+
+def _enable(torch: ModuleType, own: Collection, activities: set[Any], is_prepared: bool) -> None:
+    """Starts Kineto for some activities, for which it may be prepared already."""
+    if not is_prepared or _prepared != activities:
+        _prepare(own.options, activities)
+    torch._C._autograd._enable_profiler(kineto_config(torch, own.options), activities)
+    own.records.has_started = True
+    _prepared.clear()
 
 
 def _wanted(options: SessionOptions, takes_records: bool) -> set[Any]:
-    """Returns the activities that Kineto records."""
+    """Returns the activities that Kineto is to be prepared for."""
     if takes_records and can_be_alone(options):
         return activities_that_hold_kineto()
     return kineto_activities(sys.modules["torch"], options)
@@ -227,10 +249,11 @@ def toggle_collection(
     """Pauses or resumes a collection. If this torch cannot, warns and returns false."""
     torch = sys.modules["torch"]
     if own.records.are_alone:
-        if enabled:
-            own.records.resume()
-        else:
+        if not enabled:
             own.records.pause()
+        elif not own.records.resume():
+            warnings.warn(_CANNOT_BE_RESUMED, stacklevel=level_outside())
+            return False
         return True
     if records_all_threads(own.options) and torch_version(torch) < _TOGGLES_ALL_THREADS:
         if not enabled:
@@ -290,6 +313,8 @@ def _prepare(options: SessionOptions, activities: set[Any]) -> None:
         native._enable_profiler(*wanted)
         native._disable_profiler()
         native._prepare_profiler(*wanted)
+    _prepared.clear()
+    _prepared.update(activities)
 
 
 def _result(torch: ModuleType) -> Any:
@@ -310,8 +335,10 @@ def _end(torch: ModuleType, own: Collection) -> tuple[Any, _core.DeviceRecords |
 
 
 def _release(own: Collection) -> None:
-    own.records.detach()
-    give_kineto_back()
+    try:
+        own.records.detach()
+    finally:
+        give_kineto_back()
 
 
 @atexit.register

@@ -10,8 +10,10 @@
 )]
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::collections::VecDeque;
 use std::ffi::c_void;
 use std::mem;
+use std::ops::AddAssign;
 use std::panic::catch_unwind;
 use std::ptr::{self, NonNull};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +52,7 @@ struct State {
     /// The addresses of those that CUPTI has.
     given: Vec<usize>,
     spare: Vec<Block>,
-    filled: Vec<Filled>,
+    filled: VecDeque<Filled>,
     open: Option<Open>,
     last_collection: u64,
 }
@@ -79,14 +81,38 @@ pub enum KeepRecords {
 pub(super) struct Evicted {
     /// The time in ticks at which CUPTI handed them back.
     pub(super) until: u64,
-    pub(super) count: u64,
+    pub(super) count: Count,
 }
+
+/// A number of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    pub(super) calls: u64,
+    /// Work of devices, and of CUPTI itself.
+    pub(super) others: u64,
+}
+
+impl Count {
+    pub(super) fn all(self) -> u64 {
+        self.calls + self.others
+    }
+}
+
+impl AddAssign for Count {
+    fn add_assign(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.others += other.others;
+    }
+}
+
+/// The most entries that are kept of records that made room. Beyond, neighbours are merged.
+const MOST_EVICTED: usize = 1024;
 
 /// Records that are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lost {
     /// There was no room for them in the budget.
-    pub(super) over_budget: u64,
+    pub(super) over_budget: Count,
     /// CUPTI itself dropped them.
     pub(super) dropped: u64,
 }
@@ -104,7 +130,7 @@ impl Blocks {
         Self(Mutex::new(State {
             given: Vec::new(),
             spare: Vec::new(),
-            filled: Vec::new(),
+            filled: VecDeque::new(),
             open: None,
             last_collection: 0,
         }))
@@ -144,7 +170,7 @@ impl Blocks {
         drop(state);
         drop(beyond);
         Some(Taken {
-            filled,
+            filled: filled.into(),
             lost: open.lost,
             evicted: open.evicted,
         })
@@ -229,14 +255,16 @@ impl Blocks {
         } = &mut *state;
         if let Some(open) = open {
             let keeps_last = open.keep == KeepRecords::Last && cost <= open.budget;
-            while keeps_last && open.kept + cost > open.budget && !kept.is_empty() {
-                let oldest = kept.remove(0);
+            while keeps_last && open.kept + cost > open.budget {
+                let Some(oldest) = kept.pop_front() else {
+                    break;
+                };
                 open.kept = open.kept.saturating_sub(oldest.cost());
                 evicted.push(oldest);
             }
             if open.kept + cost <= open.budget {
                 open.kept += cost;
-                kept.push(filled);
+                kept.push_back(filled);
             } else {
                 refused = Some(filled);
             }
@@ -257,6 +285,7 @@ impl Blocks {
         let counts: Vec<Evicted> = counts.collect();
         if let Some(open) = &mut self.lock().open {
             open.evicted.extend(counts);
+            merge(&mut open.evicted);
         }
         self.recycle(evicted);
     }
@@ -280,6 +309,22 @@ impl Blocks {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Merges neighbours if there are too many entries. The later time stands for both.
+fn merge(evicted: &mut Vec<Evicted>) {
+    if evicted.len() <= MOST_EVICTED {
+        return;
+    }
+    let merged = evicted.chunks(2).map(|pair| {
+        let mut both = pair[0];
+        if let [_, second] = pair {
+            both.until = both.until.max(second.until);
+            both.count += second.count;
+        }
+        both
+    });
+    *evicted = merged.collect();
 }
 
 /// The memory of a buffer.
@@ -366,9 +411,10 @@ impl Filled {
 
     /// Takes the calls that a thread has recorded so far.
     pub(super) fn calls(run: Arc<Run>) -> Self {
+        let count = run.len();
         Self {
-            bytes: run.len() * size_of::<CallRecord>(),
-            memory: Memory::Calls(run),
+            bytes: count * size_of::<CallRecord>(),
+            memory: Memory::Calls(run.shrunk(count)),
             handed_back: ticks(),
         }
     }
@@ -378,10 +424,11 @@ impl Filled {
     }
 
     /// Returns the memory that it takes of the budget.
-    fn cost(&self) -> usize {
-        match self.memory {
+    pub(super) fn cost(&self) -> usize {
+        match &self.memory {
             Memory::Block(_) => BLOCK_BYTES,
-            Memory::Copied(_) | Memory::Calls(_) => self.bytes,
+            Memory::Copied(_) => self.bytes,
+            Memory::Calls(run) => run.bytes(),
         }
     }
 
@@ -417,17 +464,18 @@ impl Filled {
     }
 
     /// Returns the number of records that a profile would show.
-    fn count(&self, interface: &Interface) -> u64 {
+    fn count(&self, interface: &Interface) -> Count {
         let mut calls = FxHashMap::default();
-        let mut count = 0;
+        let mut count = Count::default();
         self.each(interface, |record| {
             // SAFETY: CUPTI wrote the record, by the layout of its version.
-            let call = unsafe { called(record) };
-            let is_shown = call.is_none_or(|(domain, number)| {
-                let is_shown = || interface.rules.name(interface, domain, number).is_some();
-                *calls.entry((domain, number)).or_insert_with(is_shown)
-            });
-            count += u64::from(is_shown);
+            let Some((domain, number)) = (unsafe { called(record) }) else {
+                count.others += 1;
+                return;
+            };
+            let is_shown = || interface.rules.name(interface, domain, number).is_some();
+            let is_shown = *calls.entry((domain, number)).or_insert_with(is_shown);
+            count.calls += u64::from(is_shown);
         });
         count
     }

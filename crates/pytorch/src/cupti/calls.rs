@@ -1,4 +1,4 @@
-//! Records of the calls of CUDA, made by us when CUPTI calls back at their begin and their end.
+//! Records of the calls of CUDA, made by us when CUPTI calls back at their beginning and their end.
 //!
 //! CUPTI would write such records, too, but they cost more than the records of kernels, and those of
 //! driver calls slow down all calls of the runtime. A callback costs a fraction of that.
@@ -13,7 +13,8 @@
 
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::ffi::c_void;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,8 +25,11 @@ use super::interface::Interface;
 use super::layout::kind;
 use super::names::Domain;
 
-/// The records of a run.
-pub(super) const RUN: usize = 1024;
+/// The records of a thread's first run. Most threads make few calls.
+const FIRST_RUN: usize = 64;
+
+/// The records of each further run.
+const RUN: usize = 1024;
 
 /// The calls of the process.
 pub(super) static CALLS: Calls = Calls::new();
@@ -44,74 +48,98 @@ pub(super) struct CallRecord {
     result: u32,
 }
 
-/// The runs of the open collection.
+/// The calls that threads are recording.
 pub(super) struct Calls {
-    /// The number of the open collection, or zero. It changes only under the lock.
+    /// The number of the current opening, or zero. It changes only under the lock.
     open: AtomicU64,
+    state: Mutex<State>,
+}
+
+struct State {
+    openings: u64,
     /// The runs that threads are filling.
-    runs: Mutex<Vec<Arc<Run>>>,
+    runs: Vec<Arc<Run>>,
 }
 
 impl Calls {
     pub(super) const fn new() -> Self {
         Self {
             open: AtomicU64::new(0),
-            runs: Mutex::new(Vec::new()),
+            state: Mutex::new(State {
+                openings: 0,
+                runs: Vec::new(),
+            }),
         }
     }
 
-    /// Starts to record, for the collection of this number.
-    pub(super) fn open(&self, collection: u64) {
-        let mut runs = self.lock();
-        runs.clear();
+    /// Starts to record, also after a pause.
+    pub(super) fn open(&self) {
+        let mut state = self.lock();
+        state.runs.clear();
+        // Each opening has a number, so that no thread goes on with a run that was taken from it.
+        state.openings += 1;
         // Relaxed: a thread that sees it later records a call less.
-        self.open.store(collection, Ordering::Relaxed);
+        self.open.store(state.openings, Ordering::Relaxed);
     }
 
     /// Stops to record, and returns what threads have recorded that was not handed over before.
     pub(super) fn close(&self) -> Vec<Filled> {
-        let mut runs = self.lock();
+        let mut state = self.lock();
         // Relaxed: a thread that sees it later fills a run that nobody reads.
         self.open.store(0, Ordering::Relaxed);
-        let runs = std::mem::take(&mut *runs);
+        let runs = mem::take(&mut state.runs);
+        drop(state);
         let filled = runs.into_iter().map(Filled::calls);
         filled.filter(|filled| !filled.is_empty()).collect()
     }
 
-    /// Returns the number of the open collection, or zero.
-    fn collection(&self) -> u64 {
+    /// Returns the number of the current opening, or zero.
+    fn opening(&self) -> u64 {
         // Relaxed: see where it is stored.
         self.open.load(Ordering::Relaxed)
     }
 
     /// Returns a new run for a thread, and the thread's last one if it is to be handed over. `None`
-    /// if the collection has ended.
+    /// if the opening has ended.
     fn exchange(
         &self,
-        collection: u64,
-        full: Option<Arc<Run>>,
+        opening: u64,
+        full: Option<&Arc<Run>>,
     ) -> Option<(Arc<Run>, Option<Filled>)> {
-        let next = Arc::new(Run::new(collection));
-        let mut runs = self.lock();
-        if self.collection() != collection {
+        let records = if full.is_some() { RUN } else { FIRST_RUN };
+        let next = Arc::new(Run::new(opening, records));
+        let mut state = self.lock();
+        if self.opening() != opening {
             return None;
         }
-        let full = full.and_then(|full| {
-            let place = runs.iter().position(|run| Arc::ptr_eq(run, &full))?;
-            Some(runs.swap_remove(place))
-        });
-        runs.push(Arc::clone(&next));
+        let full = full.and_then(|full| state.take(full));
+        state.runs.push(Arc::clone(&next));
+        drop(state);
         Some((next, full.map(Filled::calls)))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Run>>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns the run of a thread that ends, if it is to be handed over.
+    fn last(&self, run: &Arc<Run>) -> Option<Filled> {
+        let run = self.lock().take(run)?;
+        Some(Filled::calls(run)).filter(|filled| !filled.is_empty())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes a run, unless it was taken before.
+    fn take(&mut self, run: &Arc<Run>) -> Option<Arc<Run>> {
+        let place = self.runs.iter().position(|it| Arc::ptr_eq(it, run))?;
+        Some(self.runs.swap_remove(place))
     }
 }
 
 /// Records of one thread. The thread appends, and anyone reads below the published length.
 pub(super) struct Run {
-    collection: u64,
+    opening: u64,
     length: AtomicUsize,
     records: Box<[UnsafeCell<MaybeUninit<CallRecord>>]>,
 }
@@ -123,12 +151,12 @@ unsafe impl Send for Run {}
 unsafe impl Sync for Run {}
 
 impl Run {
-    fn new(collection: u64) -> Self {
+    fn new(opening: u64, records: usize) -> Self {
         let empty = || UnsafeCell::new(MaybeUninit::uninit());
         Self {
-            collection,
+            opening,
             length: AtomicUsize::new(0),
-            records: (0..RUN).map(|_| empty()).collect(),
+            records: (0..records).map(|_| empty()).collect(),
         }
     }
 
@@ -155,6 +183,24 @@ impl Run {
         self.length.load(Ordering::Acquire)
     }
 
+    /// Returns the memory that its records take.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&*self.records)
+    }
+
+    /// Returns the first records in memory of their size, if they leave most of the run empty.
+    pub(super) fn shrunk(self: Arc<Self>, count: usize) -> Arc<Self> {
+        if count > self.records.len() / 4 {
+            return self;
+        }
+        let copied = Self::new(self.opening, count);
+        self.each(count, |record| {
+            // SAFETY: the record is one of a call, and nobody else has the copy.
+            unsafe { copied.push(record.cast::<CallRecord>().read_unaligned()) };
+        });
+        Arc::new(copied)
+    }
+
     /// Calls `visit` with each of the first records.
     pub(super) fn each(&self, count: usize, mut visit: impl FnMut(*const u8)) {
         for slot in &self.records[..count.min(self.len())] {
@@ -166,7 +212,7 @@ impl Run {
 /// The data that CUPTI passes about a call, as far as it is read.
 #[repr(C)]
 pub(super) struct CallbackData {
-    /// Zero at the begin of the call, one at its end.
+    /// Zero at the beginning of the call, one at its end.
     pub(super) site: u32,
     pub(super) function_name: *const c_void,
     pub(super) parameters: *const c_void,
@@ -192,9 +238,9 @@ struct Begun {
 }
 
 /// The calls of one thread.
-pub(super) struct ThreadCalls {
-    /// The collection that the other fields belong to.
-    collection: Cell<u64>,
+struct ThreadCalls {
+    /// The opening that the other fields belong to.
+    opening: Cell<u64>,
     depth: Cell<usize>,
     begun: [Cell<Begun>; DEEPEST],
     run: RefCell<Option<Arc<Run>>>,
@@ -205,23 +251,23 @@ thread_local! {
 }
 
 impl ThreadCalls {
-    pub(super) const fn new() -> Self {
-        const NONE: Cell<Begun> = Cell::new(Begun {
+    const fn new() -> Self {
+        const NONE: Begun = Begun {
             domain: 0,
             correlation: 0,
             start: 0,
-        });
+        };
         Self {
-            collection: Cell::new(0),
+            opening: Cell::new(0),
             depth: Cell::new(0),
-            begun: [NONE; DEEPEST],
+            begun: [const { Cell::new(NONE) }; DEEPEST],
             run: RefCell::new(None),
         }
     }
 
     /// A call begins.
-    pub(super) fn begin(&self, collection: u64, domain: u32, correlation: u32) {
-        if self.collection.replace(collection) != collection {
+    fn begin(&self, opening: u64, domain: u32, correlation: u32) {
+        if self.opening.replace(opening) != opening {
             self.depth.set(0);
         }
         let mut depth = self.depth.get();
@@ -231,7 +277,7 @@ impl ThreadCalls {
             return;
         }
         if depth == DEEPEST {
-            // The ends of these calls were not told.
+            // The ends of these calls were not reported.
             depth = 0;
         }
         self.begun[depth].set(Begun {
@@ -242,9 +288,9 @@ impl ThreadCalls {
         self.depth.set(depth + 1);
     }
 
-    /// A call ends. Returns when it began, or `None` if that was not told.
-    pub(super) fn end(&self, collection: u64, domain: u32, correlation: u32) -> Option<u64> {
-        if self.collection.get() != collection {
+    /// A call ends. Returns when it began, or `None` if that was not reported.
+    fn end(&self, opening: u64, domain: u32, correlation: u32) -> Option<u64> {
+        if self.opening.get() != opening {
             return None;
         }
         let open = &self.begun[..self.depth.get()];
@@ -258,20 +304,14 @@ impl ThreadCalls {
     }
 
     /// Records a call, and returns a run that is to be handed over.
-    pub(super) fn record(
-        &self,
-        calls: &Calls,
-        collection: u64,
-        record: CallRecord,
-    ) -> Option<Filled> {
+    fn record(&self, calls: &Calls, opening: u64, record: CallRecord) -> Option<Filled> {
         let mut run = self.run.try_borrow_mut().ok()?;
-        let own = run.take_if(|run| run.collection != collection);
-        drop(own);
+        run.take_if(|run| run.opening != opening);
         // SAFETY: the run is this thread's.
         if run.as_ref().is_some_and(|run| unsafe { run.push(record) }) {
             return None;
         }
-        let (next, full) = calls.exchange(collection, run.take())?;
+        let (next, full) = calls.exchange(opening, run.as_ref())?;
         // SAFETY: as above.
         unsafe { next.push(record) };
         *run = Some(next);
@@ -279,7 +319,22 @@ impl ThreadCalls {
     }
 }
 
-/// CUPTI calls back at the begin and the end of a call.
+impl Drop for ThreadCalls {
+    fn drop(&mut self) {
+        if let Some(last) = self.run.get_mut().take().and_then(|run| CALLS.last(&run)) {
+            hand_over(last);
+        }
+    }
+}
+
+/// Gives records to the open collection.
+fn hand_over(filled: Filled) {
+    if let Ok(interface) = Interface::find() {
+        BLOCKS.keep(interface, filled);
+    }
+}
+
+/// CUPTI calls back at the beginning and the end of a call.
 ///
 /// # Safety
 /// CUPTI passes the data of a call.
@@ -289,8 +344,8 @@ pub(super) unsafe extern "C" fn called(
     number: u32,
     data: *const CallbackData,
 ) {
-    let collection = CALLS.collection();
-    if collection == 0 {
+    let opening = CALLS.opening();
+    if opening == 0 {
         return;
     }
     // SAFETY: as the caller guarantees.
@@ -298,11 +353,11 @@ pub(super) unsafe extern "C" fn called(
     // A thread that is ending has no variables any more.
     let _ = OWN.try_with(|own| {
         if site == BEGIN {
-            own.begin(collection, domain, correlation);
+            own.begin(opening, domain, correlation);
             return;
         }
         let end = ticks();
-        let Some(start) = own.end(collection, domain, correlation) else {
+        let Some(start) = own.end(opening, domain, correlation) else {
             return;
         };
         let kind = if domain == Domain::Driver.number() {
@@ -311,10 +366,9 @@ pub(super) unsafe extern "C" fn called(
             kind::RUNTIME
         };
         let record = CallRecord::new(kind, number, (start, end), correlation);
-        if let Some(full) = own.record(&CALLS, collection, record)
-            && let Ok(interface) = Interface::find()
-        {
-            BLOCKS.keep(interface, full);
+        if let Some(full) = own.record(&CALLS, opening, record) {
+            // A panic must not reach CUPTI.
+            let _ = catch_unwind(AssertUnwindSafe(|| hand_over(full)));
         }
     });
 }
@@ -367,9 +421,10 @@ mod tests {
         let interface = interface();
         let mut found = Vec::new();
         for filled in filled {
-            // SAFETY: the records are calls.
             filled.each(&interface, |record| {
-                found.push(unsafe { (*record.cast::<CallRecord>()).correlation })
+                // SAFETY: the records are calls.
+                let correlation = unsafe { record.add(call::CORRELATION).cast::<[u8; 4]>().read() };
+                found.push(u32::from_ne_bytes(correlation));
             });
         }
         found
@@ -440,8 +495,8 @@ mod tests {
     #[test]
     fn full_runs_are_handed_over_and_the_rest_at_the_end() {
         let (calls, own) = (Calls::new(), ThreadCalls::new());
-        calls.open(1);
-        let count = 2 * RUN as u32 + 3;
+        calls.open();
+        let count = (FIRST_RUN + RUN) as u32 + 3;
         let full = (0..count).filter_map(|correlation| own.record(&calls, 1, record(correlation)));
         let mut all: Vec<Filled> = full.collect();
         assert_eq!(all.len(), 2);
@@ -450,24 +505,62 @@ mod tests {
     }
 
     #[test]
-    fn records_of_a_collection_that_has_ended_are_dropped() {
+    fn a_thread_goes_on_after_a_pause() {
         let (calls, own) = (Calls::new(), ThreadCalls::new());
-        calls.open(1);
+        calls.open();
+        own.record(&calls, calls.opening(), record(1));
+        assert_eq!(correlations(&calls.close()), [1]);
+        assert_eq!(calls.opening(), 0);
+        calls.open();
+        own.record(&calls, calls.opening(), record(2));
+        assert_eq!(correlations(&calls.close()), [2]);
+    }
+
+    #[test]
+    fn records_after_the_end_are_dropped() {
+        let (calls, own) = (Calls::new(), ThreadCalls::new());
+        calls.open();
         own.record(&calls, 1, record(1));
         assert_eq!(correlations(&calls.close()), [1]);
         own.record(&calls, 1, record(2));
         let other = ThreadCalls::new();
         other.record(&calls, 1, record(3));
-        calls.open(2);
+        calls.open();
         own.record(&calls, 2, record(4));
         assert_eq!(correlations(&calls.close()), [4]);
         assert!(calls.close().is_empty());
     }
 
     #[test]
-    fn threads_record_while_collections_end() {
+    fn the_run_of_a_thread_that_ends_is_taken_once() {
+        let (calls, own) = (Calls::new(), ThreadCalls::new());
+        calls.open();
+        own.record(&calls, 1, record(1));
+        let run = own.run.borrow_mut().take().unwrap();
+        let last = calls.last(&run);
+        assert_eq!(correlations(last.as_slice()), [1]);
+        assert!(calls.last(&run).is_none());
+        assert!(calls.close().is_empty());
+    }
+
+    // One call of a thousand threads takes no megabytes of the budget.
+    #[test]
+    fn a_run_that_is_mostly_empty_is_copied() {
+        let (calls, own) = (Calls::new(), ThreadCalls::new());
+        calls.open();
+        own.record(&calls, 1, record(1));
+        let [filled] = calls
+            .close()
+            .try_into()
+            .unwrap_or_else(|_| panic!("one run"));
+        assert_eq!(filled.cost(), size_of::<CallRecord>());
+        assert_eq!(correlations(&[filled]), [1]);
+    }
+
+    #[test]
+    fn threads_record_while_a_collection_ends() {
         let calls = Calls::new();
-        calls.open(1);
+        calls.open();
         let (found, handed) = thread::scope(|scope| {
             let work = |base: u32| {
                 let calls = &calls;
@@ -493,11 +586,9 @@ mod tests {
         all.sort_unstable();
         // Each thread's records up to some point, none twice.
         for base in [0, 10_000, 20_000] {
-            let own: Vec<u32> = all
-                .iter()
-                .copied()
-                .filter(|it| (base..base + 10_000).contains(it))
-                .collect();
+            let of_thread = all.iter().copied();
+            let own = of_thread.filter(|it| (base..base + 10_000).contains(it));
+            let own: Vec<u32> = own.collect();
             let count = own.len() as u32;
             assert_eq!(own, (base..base + count).collect::<Vec<_>>());
         }

@@ -11,7 +11,7 @@ use mindprof_record::{TimeAxis, ticks};
 
 use super::blocks::{BLOCKS, KeepRecords, Lost, Taken, complete, request};
 use super::calls::{CALLS, called};
-use super::interface::{Interface, Subscription};
+use super::interface::{Interface, Refusal, Subscription};
 use super::records::Records;
 use crate::error::{Error, Result};
 use crate::raw_results::{ReadOptions, ThreadIdentity, read_raw_results};
@@ -24,7 +24,8 @@ static OWNER: AtomicU32 = AtomicU32::new(0);
 pub enum Recorder {
     /// Kineto, which has started before.
     Kineto,
-    /// The collection itself, which costs less. Kineto must not record devices meanwhile.
+    /// The collection itself, which costs less. Kineto must not record devices meanwhile, and CUPTI is
+    /// detached from its subscriber, which Kineto becomes when it is first prepared.
     Own,
 }
 
@@ -91,8 +92,8 @@ impl DeviceCollection {
     /// If CUPTI refuses.
     pub fn resume(&self) -> Result<()> {
         self.check_process()?;
-        self.interface.register(request, complete)?;
         if self.recorder == Recorder::Kineto {
+            self.interface.register(request, complete)?;
             // Kineto's buffers go back to Kineto, and threads ask for buffers of ours from now on.
             self.interface.flush()?;
             self.interface.leave_out_calls();
@@ -100,18 +101,37 @@ impl DeviceCollection {
         }
         let mut subscription = self.subscription();
         if subscription.is_none() {
-            self.interface.start_kinds()?;
-            CALLS.open(self.number);
-            let subscribed = self.interface.subscribe(called);
-            if subscribed.is_err() {
-                CALLS.close();
-                self.interface.stop_kinds();
+            // First, because nothing has changed if CUPTI refuses.
+            let own = self.subscribe()?;
+            if let Err(error) = self.start_kinds() {
+                self.interface.unsubscribe(&own);
+                return Err(error);
             }
-            *subscription = Some(subscribed?);
-            // As above, if Kineto has recorded before.
-            self.interface.flush()?;
+            CALLS.open();
+            *subscription = Some(own);
         }
         Ok(())
+    }
+
+    fn subscribe(&self) -> Result<Subscription> {
+        match self.interface.subscribe(called) {
+            Err(Refusal::Taken(_)) => {
+                // Its records go back to it. What cannot be handed back is lost.
+                let _ = self.interface.flush();
+                self.interface.detach()?;
+                Ok(self.interface.subscribe(called)?)
+            }
+            subscribed => Ok(subscribed?),
+        }
+    }
+
+    fn start_kinds(&self) -> Result<()> {
+        self.interface.register(request, complete)?;
+        self.interface.start_kinds()?;
+        // Kineto's buffers go back to Kineto, if it has recorded before.
+        self.interface
+            .flush()
+            .inspect_err(|_| self.interface.stop_kinds())
     }
 
     /// Takes all records that CUPTI has so far, and stops recording unless Kineto does it.
@@ -183,8 +203,12 @@ impl Drop for DeviceCollection {
         if self.check_process().is_err() {
             return;
         }
-        if let Some(taken) = BLOCKS.close(self.number) {
+        let taken = BLOCKS.close(self.number);
+        let is_open = taken.is_some() || self.subscription().is_some();
+        if let Some(taken) = taken {
             BLOCKS.recycle(taken.filled);
+        }
+        if is_open {
             // As when it ends.
             let _ = self.pause();
         }
@@ -231,8 +255,9 @@ impl DeviceRecords {
         let mut lost = taken.lost;
         // The window begins after records that made room, if operators did, too.
         let is_in_window = |until| axis.at_ticks(until) > Nanos::ZERO;
-        let evicted = taken.evicted.iter().filter(|it| is_in_window(it.until));
-        lost.over_budget += evicted.map(|it| it.count).sum::<u64>();
+        for evicted in taken.evicted.iter().filter(|it| is_in_window(it.until)) {
+            lost.over_budget += evicted.count;
+        }
         part_of(&records, axis, lost)
     }
 }
@@ -244,11 +269,12 @@ pub(super) fn part_of(records: &Records, axis: &TimeAxis, lost: Lost) -> Result<
         inputs: false,
         stacks: false,
         threads: ThreadIdentity::System,
-        known_loss: lost.over_budget + lost.dropped,
+        // Of work, which launches are missing then. Lost calls are missing nowhere else.
+        known_loss: lost.over_budget.others + lost.dropped,
     };
     let read = read_raw_results(records, options, |_| Ok(ControlFlow::Continue(())))?;
     let mut part = read.part;
-    part.add_loss(LossCause::Budget, lost.over_budget);
+    part.add_loss(LossCause::Budget, lost.over_budget.all());
     part.add_loss(LossCause::Unreported, lost.dropped);
     Ok(part)
 }

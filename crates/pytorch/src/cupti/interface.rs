@@ -30,7 +30,7 @@ pub(super) type Complete = unsafe extern "C" fn(*mut c_void, u32, *mut u8, usize
 /// Returns the record behind `record` in a buffer, or the first one if that is null.
 pub(super) type Next = unsafe extern "C" fn(*mut u8, usize, *mut *mut u8) -> i32;
 
-/// Is called back at the begin and the end of a call of CUDA.
+/// Is called back at the beginning and the end of a call of CUDA.
 pub(super) type Called = unsafe extern "C" fn(*mut c_void, u32, u32, *const CallbackData);
 
 /// Switches the records of a call, by its number.
@@ -54,6 +54,27 @@ const KINDS: [u32; 5] = [
     kind::FILL,
     kind::OVERHEAD,
 ];
+
+/// The reason why CUPTI takes no subscriber.
+pub(super) enum Refusal {
+    /// There is one already.
+    Taken(Error),
+    Other(Error),
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Taken(error) | Refusal::Other(error) => error,
+        }
+    }
+}
 
 /// A subscription to calls of CUDA.
 pub(super) struct Subscription(*mut c_void);
@@ -84,10 +105,12 @@ pub(super) struct Interface {
 }
 
 const SUCCESS: i32 = 0;
+/// The status that tells that CUPTI has a subscriber already.
+const ONE_SUBSCRIBER: i32 = 39;
 /// Hands back buffers that are not full, too.
 const FORCED: u32 = 1;
 /// The first version that may be detached, and that is used without Kineto. Earlier ones may crash
-/// when they are attached again to a program with CUDA graphs, and have a single subscriber.
+/// when they are attached again to a program with CUDA graphs.
 const DETACHES: u32 = 130_000;
 
 impl Interface {
@@ -246,7 +269,7 @@ impl Interface {
     ///
     /// # Errors
     /// If CUPTI refuses.
-    pub(super) fn subscribe(&self, called: Called) -> Result<Subscription> {
+    pub(super) fn subscribe(&self, called: Called) -> std::result::Result<Subscription, Refusal> {
         static SHOWN: OnceLock<Vec<(Domain, u32)>> = OnceLock::new();
         let recording = self.recording()?;
         let mut subscriber = ptr::null_mut();
@@ -254,14 +277,19 @@ impl Interface {
         // process.
         let status = unsafe { (recording.subscribe)(&raw mut subscriber, called, ptr::null_mut()) };
         if status != SUCCESS {
-            return Err(failed("subscribe", status));
+            let error = failed("subscribe", status);
+            return Err(if status == ONE_SUBSCRIBER {
+                Refusal::Taken(error)
+            } else {
+                Refusal::Other(error)
+            });
         }
         for &(domain, number) in SHOWN.get_or_init(|| self.rules.shown(self)) {
             // SAFETY: CUPTI has a call of this number.
             let status = unsafe { (recording.call_back)(1, subscriber, domain.number(), number) };
             if status != SUCCESS {
                 self.unsubscribe(&Subscription(subscriber));
-                return Err(failed("call back", status));
+                return Err(Refusal::Other(failed("call back", status)));
             }
         }
         Ok(Subscription(subscriber))

@@ -11,7 +11,7 @@ use std::ptr;
 use mindprof_model::{Category, DeviceKind, LossCause, Part, PassthroughKind};
 use mindprof_record::{Options, Session, TimeAxis, ticks};
 
-use super::blocks::{BLOCK_BYTES, Blocks, Filled, KeepRecords, Lost};
+use super::blocks::{BLOCK_BYTES, Blocks, Count, Filled, KeepRecords, Lost};
 use super::interface::Interface;
 use super::layout::{Layout, kind};
 use super::names::Domain;
@@ -341,12 +341,16 @@ fn a_loss_is_not_counted_twice() {
         .each_ref()
         .map(|launch| (kind::RUNTIME, &launch[..]));
     let lost = Lost {
-        over_budget: 1,
+        over_budget: Count {
+            calls: 5,
+            others: 1,
+        },
         dropped: 1,
     };
     let part = part(&window, &rows, lost);
     let profile = part.into_profile().unwrap();
-    assert_eq!(profile.loss().count(LossCause::Budget), 1);
+    // Lost calls are no work that a launch misses.
+    assert_eq!(profile.loss().count(LossCause::Budget), 6);
     assert_eq!(profile.loss().count(LossCause::Unreported), 2);
 }
 
@@ -409,7 +413,7 @@ fn what_exceeds_the_budget_is_counted() {
     let taken = blocks.close(collection).unwrap();
     assert_eq!(number_of_records(&taken.filled), 24);
     let expected = Lost {
-        over_budget: 9,
+        over_budget: calls(9),
         dropped: 0,
     };
     assert_eq!(taken.lost, expected);
@@ -428,11 +432,36 @@ fn the_last_records_stay_if_they_are_wanted() {
     assert!(hand_over(&blocks, rows, 11), "more than the budget");
     let taken = blocks.close(collection).unwrap();
     assert_eq!(number_of_records(&taken.filled), 3 + 6);
-    let counts: Vec<u64> = taken.evicted.iter().map(|it| it.count).collect();
-    assert_eq!(counts, [4, 5]);
+    let counts: Vec<Count> = taken.evicted.iter().map(|it| it.count).collect();
+    assert_eq!(counts, [4, 5].map(calls));
     let times: Vec<u64> = taken.evicted.iter().map(|it| it.until).collect();
     assert!(times.is_sorted() && times[0] > 0, "{times:?}");
-    assert_eq!(taken.lost.over_budget, 11);
+    assert_eq!(taken.lost.over_budget, calls(11));
+}
+
+fn calls(count: u64) -> Count {
+    Count {
+        calls: count,
+        others: 0,
+    }
+}
+
+// A run over days makes room again and again.
+#[test]
+fn what_made_room_is_counted_in_a_bounded_list() {
+    let blocks = Blocks::new();
+    let shown = call(211, (1, 2), 1, 1);
+    let rows: &[Row<'_>] = &[(kind::RUNTIME, &shown)];
+    let size = size_of_val(words(rows).as_slice());
+    let collection = blocks.open(size, KeepRecords::Last);
+    for _ in 0..5_000 {
+        assert!(hand_over(&blocks, rows, 1));
+    }
+    let taken = blocks.close(collection).unwrap();
+    assert!(taken.evicted.len() <= 1024, "{}", taken.evicted.len());
+    let count: u64 = taken.evicted.iter().map(|it| it.count.all()).sum();
+    assert_eq!(count, 4_999);
+    assert!(taken.evicted.is_sorted_by_key(|it| it.until));
 }
 
 #[test]

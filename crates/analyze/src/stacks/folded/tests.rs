@@ -232,6 +232,7 @@ fn the_time_of_removed_paths_counts_at_their_callers() {
 //   aten::gt                         |--|                   called by the `backward` of the user's
 #[test]
 fn backward_work_is_shown_where_tables_charge_it() {
+    type Row<'a> = (&'a str, u64, u64, ScopeKind, Option<u32>, &'a [&'a str]);
     let mut part = Part::new();
     let thread = part.add_thread(Thread {
         process: 1,
@@ -241,7 +242,7 @@ fn backward_work_is_shown_where_tables_charge_it() {
     });
     let backward = ScopeKind::Backward;
     let apply = "torch/autograd/function.py(315): apply";
-    let rows: [(&str, u64, u64, ScopeKind, Option<u32>, &[&str]); 5] = [
+    let rows: [Row<'_>; 5] = [
         (
             "score",
             0,
