@@ -34,6 +34,9 @@ pub(in crate::advice) struct Loop {
     pub(super) operators: Vec<EventId>,
     /// The number of different operators, each at its own place.
     different: usize,
+    /// The operator that puts the results of the loop together, if another function calls it: that
+    /// around a list comprehension.
+    collector: Option<EventId>,
 }
 
 impl Loop {
@@ -59,6 +62,11 @@ fn is_taken_apart(name: &str) -> bool {
     matches!(name, "aten::select" | "aten::unbind")
 }
 
+/// Returns whether an operator makes one tensor of a list of tensors.
+fn collects(name: &str) -> bool {
+    matches!(name, "aten::stack" | "aten::cat" | "aten::concat")
+}
+
 /// Returns the loops in the steps. The first rule that asks finds them.
 pub(super) fn loops<'f>(facts: &'f Facts<'_>) -> &'f [Loop] {
     facts.loops.get_or_init(|| find(facts))
@@ -68,6 +76,7 @@ fn find(facts: &Facts<'_>) -> Vec<Loop> {
     let direct = direct_functions(facts);
     let is_read = facts.names(is_read);
     let is_part = facts.names(is_taken_apart);
+    let is_collector = facts.names(collects);
     let mut runs: FxHashMap<ThreadId, Run> = FxHashMap::default();
     let mut found = Vec::new();
     for id in facts.outer_operators() {
@@ -86,7 +95,13 @@ fn find(facts: &Facts<'_>) -> Vec<Loop> {
         let key = of.map(|function| (function, around.step));
         let run = runs.entry(event.thread).or_default();
         if run.key != key {
-            found.extend(run.take(facts));
+            found.extend(run.take(facts).map(|mut found| {
+                let last = found.operators.last();
+                let end = last.map(|&last| facts.profile.event(last).end());
+                let follows = end.is_some_and(|end| event.start.saturating_sub(end) <= GAP);
+                found.collector = (is_collector[name] && follows).then_some(id);
+                found
+            }));
             run.key = key;
         }
         if key.is_some() {
@@ -124,6 +139,7 @@ impl Run {
             function,
             operators,
             different,
+            collector: None,
         })
     }
 }
@@ -169,7 +185,7 @@ pub(super) fn of_one_function<'a>(
 
 /// Returns the finding that some loops should be whole tensors.
 pub(super) fn found(facts: &Facts<'_>, loops: &[&Loop]) -> Outcome {
-    let operators = loops.iter().flat_map(|found| &found.operators);
+    let operators = (loops.iter()).flat_map(|found| found.operators.iter().chain(&found.collector));
     let events: Vec<EventId> = operators.copied().collect();
     let times = events.iter().map(|&id| (id, facts.duration(id)));
     Outcome::Found(Evidence {
@@ -204,7 +220,9 @@ fn whole(facts: &Facts<'_>, loops: &[&Loop]) -> Mending {
             }
             last = Some((around, outer.end()));
         }
-        for id in facts.all_inside(&found.operators) {
+        let collector = found.collector.as_slice();
+        let inside = facts.all_inside(&found.operators);
+        for id in inside.into_iter().chain(facts.all_inside(collector)) {
             mending.scale(id, factor as f32);
             mending.unblock(id);
         }

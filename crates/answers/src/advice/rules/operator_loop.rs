@@ -99,6 +99,26 @@ mod tests {
         assert_saves(&finding, 0.49);
     }
 
+    // `torch.stack([table[i] for i in chosen])` is `table[chosen]`, which needs no list.
+    #[test]
+    fn the_list_of_a_comprehension_is_not_put_together_any_more() {
+        let sampling = |then: &'static str| {
+            training(4, move |time, _| {
+                time.op("aten::mm", 1_000);
+                time.call("train.py(9): sample", |time| {
+                    time.call("train.py(9): <listcomp>", |time| {
+                        for _ in 0..50 {
+                            time.op("aten::select", 10);
+                        }
+                    });
+                    time.op(then, 500);
+                });
+            })
+        };
+        assert_saves(&found(sampling("aten::stack"), "operator-loop"), 0.49);
+        assert_saves(&found(sampling("aten::sort"), "operator-loop"), 0.245);
+    }
+
     #[test]
     fn a_few_rounds_are_clean() {
         assert_eq!(outcome(normalizing(15, 30), "operator-loop"), "clean");
