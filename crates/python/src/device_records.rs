@@ -1,7 +1,6 @@
 //! `DeviceRecords`: the records of CUDA devices that are taken from CUPTI.
 //!
-//! The Python side creates one, after Kineto has started if Kineto has CUPTI record, and passes it to
-//! the session that stops.
+//! The Python side creates one after it has started Kineto, and passes it to the session that stops.
 
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -39,8 +38,8 @@ impl DeviceRecords {
     }
 
     /// Has CUPTI record if `is_alone`, detached from its subscriber, or else takes over the records
-    /// of a collection that Kineto has just started. At most `budget_bytes` of them are kept: the last ones if `keeps_last`,
-    /// else the first.
+    /// of a collection that Kineto has just started. At most `budget_bytes` of them are kept: the
+    /// last ones if `keeps_last`, else the first.
     #[new]
     fn new(
         py: Python<'_>,

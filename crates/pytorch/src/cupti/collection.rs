@@ -68,6 +68,9 @@ impl DeviceCollection {
         if recorder == Recorder::Kineto {
             interface.check_clock()?;
         }
+        // First, because nothing has changed if CUPTI refuses.
+        let subscribed = (recorder == Recorder::Own).then(|| subscribe_alone(interface));
+        let subscription = subscribed.transpose()?;
         let number = BLOCKS.open(budget, keep);
         let collection = Self {
             interface,
@@ -77,9 +80,11 @@ impl DeviceCollection {
             end: AtomicU64::new(u64::MAX),
             subscription: Mutex::new(None),
         };
-        collection.resume()?;
-        if recorder == Recorder::Own {
+        if let Some(subscription) = subscription {
+            collection.start(subscription)?;
             interface.check_clock()?;
+        } else {
+            collection.resume()?;
         }
         // Records that CUPTI dropped before are not missing here.
         interface.dropped(ptr::null_mut(), 0);
@@ -99,30 +104,21 @@ impl DeviceCollection {
             self.interface.leave_out_calls();
             return Ok(());
         }
-        let mut subscription = self.subscription();
-        if subscription.is_none() {
-            // First, because nothing has changed if CUPTI refuses.
-            let own = self.subscribe()?;
-            if let Err(error) = self.start_kinds() {
-                self.interface.unsubscribe(&own);
-                return Err(error);
-            }
-            CALLS.open();
-            *subscription = Some(own);
+        if self.subscription().is_none() {
+            self.start(self.interface.subscribe(called)?)?;
         }
         Ok(())
     }
 
-    fn subscribe(&self) -> Result<Subscription> {
-        match self.interface.subscribe(called) {
-            Err(Refusal::Taken(_)) => {
-                // Its records go back to it. What cannot be handed back is lost.
-                let _ = self.interface.flush();
-                self.interface.detach()?;
-                Ok(self.interface.subscribe(called)?)
-            }
-            subscribed => Ok(subscribed?),
+    /// Starts recording itself.
+    fn start(&self, own: Subscription) -> Result<()> {
+        if let Err(error) = self.start_kinds() {
+            self.interface.unsubscribe(&own);
+            return Err(error);
         }
+        CALLS.open();
+        *self.subscription() = Some(own);
+        Ok(())
     }
 
     fn start_kinds(&self) -> Result<()> {
@@ -215,6 +211,20 @@ impl Drop for DeviceCollection {
     }
 }
 
+/// Subscribes to calls, and detaches CUPTI from another subscriber before. Not for a collection that
+/// goes on, because CUPTI owns the names in its records.
+fn subscribe_alone(interface: &Interface) -> Result<Subscription> {
+    match interface.subscribe(called) {
+        Err(Refusal::Taken(_)) => {
+            // Its records go back to it. Those that cannot be handed back are lost.
+            let _ = interface.flush();
+            interface.detach()?;
+            Ok(interface.subscribe(called)?)
+        }
+        subscribed => Ok(subscribed?),
+    }
+}
+
 /// Detaches CUPTI from the process, which otherwise stays slower than before the collection. The
 /// next collection attaches it again.
 ///
@@ -269,7 +279,7 @@ pub(super) fn part_of(records: &Records, axis: &TimeAxis, lost: Lost) -> Result<
         inputs: false,
         stacks: false,
         threads: ThreadIdentity::System,
-        // Of work, which launches are missing then. Lost calls are missing nowhere else.
+        // A launch misses the record of its work if that was lost, but not if a call was.
         known_loss: lost.over_budget.others + lost.dropped,
     };
     let read = read_raw_results(records, options, |_| Ok(ControlFlow::Continue(())))?;

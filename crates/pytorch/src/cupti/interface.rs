@@ -46,7 +46,8 @@ struct Recording {
     call_back: unsafe extern "C" fn(u32, *mut c_void, u32, u32) -> i32,
 }
 
-/// The kinds of records that CUPTI writes without Kineto. Any other kind makes all calls slower.
+/// The kinds of records that CUPTI writes without Kineto. The kinds for calls, events and
+/// synchronization make all calls slower.
 const KINDS: [u32; 5] = [
     kind::KERNEL,
     kind::COPY,
@@ -105,7 +106,7 @@ pub(super) struct Interface {
 }
 
 const SUCCESS: i32 = 0;
-/// The status that tells that CUPTI has a subscriber already.
+/// The status that says that CUPTI has a subscriber already.
 const ONE_SUBSCRIBER: i32 = 39;
 /// Hands back buffers that are not full, too.
 const FORCED: u32 = 1;
@@ -295,7 +296,7 @@ impl Interface {
         Ok(Subscription(subscriber))
     }
 
-    /// Ends a subscription. Calls that run may still be told.
+    /// Ends a subscription. The ends of running calls may still be reported.
     pub(super) fn unsubscribe(&self, subscription: &Subscription) {
         if let Some(recording) = &self.recording {
             // Nothing can be done if CUPTI refuses. SAFETY: CUPTI made the handle.
