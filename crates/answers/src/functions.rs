@@ -260,7 +260,7 @@ pub(crate) struct Definitions<'a> {
     /// The lines of definitions. They tell methods of one name in one file apart.
     lines: FxHashMap<(&'a str, &'a str), Vec<u32>>,
     /// The functions of the user's files, if the profile lists them.
-    sources: SourceFiles,
+    sources: &'a SourceFiles,
 }
 
 /// A place in the user's own code.
@@ -272,7 +272,7 @@ struct OwnPlace<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    pub(crate) fn build(profile: &'a Profile, own: &OwnCode, calls: &CallNames) -> Self {
+    pub(crate) fn build(profile: &'a Profile, own: &'a OwnCode, calls: &CallNames) -> Self {
         let mut lines: FxHashMap<_, Vec<u32>> = FxHashMap::default();
         let mut places = Vec::with_capacity(profile.strings().len());
         for (name, &is_call) in profile.strings().iter().zip(&calls.is_call) {
@@ -295,7 +295,7 @@ impl<'a> Definitions<'a> {
         Self {
             places,
             lines,
-            sources: SourceFiles::read(profile.metadata()),
+            sources: own.functions(),
         }
     }
 

@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use crate::questions::json;
+use crate::source_files::SourceFiles;
 
 /// The metadata key under which a recording lists the source files that are not of a library.
 pub const SOURCES_KEY: &str = "mindprof_sources";
@@ -166,6 +167,8 @@ pub struct OwnCode {
     patterns: Vec<String>,
     /// The paths of the sources that the recording lists, by their names in frames.
     listed: Option<FxHashMap<String, String>>,
+    /// The functions of the user's files, as far as they are known.
+    functions: SourceFiles,
 }
 
 impl OwnCode {
@@ -179,7 +182,19 @@ impl OwnCode {
         Self {
             patterns: patterns.to_vec(),
             listed,
+            functions: SourceFiles::read(metadata),
         }
+    }
+
+    /// Adds the functions of the user's files, which a recording lists only after its end.
+    #[must_use]
+    pub fn with_functions(self, functions: SourceFiles) -> Self {
+        Self { functions, ..self }
+    }
+
+    /// Returns the functions of the user's files, as far as they are known.
+    pub(crate) const fn functions(&self) -> &SourceFiles {
+        &self.functions
     }
 
     /// Decides by patterns of the user and the names of files, if nothing lists the sources.
@@ -187,7 +202,7 @@ impl OwnCode {
     pub fn new(patterns: &[String]) -> Self {
         Self {
             patterns: patterns.to_vec(),
-            listed: None,
+            ..Self::default()
         }
     }
 

@@ -80,6 +80,7 @@ impl Screen {
     pub fn build(analysis: &Analysis, work: &Work, report: &RunReport, facts: ScreenFacts) -> Self {
         let profile = analysis.profile();
         let own = OwnCode::of(profile.metadata(), &facts.mine);
+        let own = own.with_functions(facts.sources.clone());
         let steps = StepTimes::build(analysis, &own);
         let known: Vec<Step> = steps.steps.iter().map(|time| time.step).collect();
         let charges = AllCharges::build(analysis, work);

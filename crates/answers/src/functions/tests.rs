@@ -42,8 +42,13 @@ impl Drawing {
     }
 
     fn functions(self) -> Functions {
+        let own = OwnCode::of(&self.part.metadata, &[]);
+        self.functions_of(&own)
+    }
+
+    fn functions_of(self, own: &OwnCode) -> Functions {
         let analysis = Analysis::build(self.part.into_profile().expect("ids are in range"));
-        Functions::build(&analysis, &Work::of(&analysis), &OwnCode::default())
+        Functions::build(&analysis, &Work::of(&analysis), own)
     }
 }
 
@@ -375,20 +380,26 @@ fn the_end_of_workers_is_no_cost_of_a_program_that_is_run() {
 }
 
 #[test]
-fn listed_functions_tell_methods_of_one_name_apart() {
-    let mut time = Drawing::new();
+fn known_functions_tell_methods_of_one_name_apart() {
+    let drawn = || {
+        let mut time = Drawing::new();
+        let net = "train.py(9): forward";
+        time.op("aten::mm", &[net, "train.py(4): forward"], (0, 60));
+        time.op("aten::add", &[net], (60, 70));
+        time.op("aten::mul", &[net, "train.py(9): <listcomp>"], (70, 80));
+        time
+    };
     let listed = r#"{"train.py":[[2,5,"Block.forward"],[8,20,"Net.forward"]]}"#;
-    time.part
+    let expected = [("Block.forward", 60, 60), ("Net.forward", 20, 80)];
+    let mut read = drawn();
+    read.part
         .metadata
         .set(crate::source_files::FUNCTIONS_KEY, listed);
-    let net = "train.py(9): forward";
-    time.op("aten::mm", &[net, "train.py(4): forward"], (0, 60));
-    time.op("aten::add", &[net], (60, 70));
-    time.op("aten::mul", &[net, "train.py(9): <listcomp>"], (70, 80));
-    assert_eq!(
-        costs(&time.functions().functions),
-        [("Block.forward", 60, 60), ("Net.forward", 20, 80)]
-    );
+    // A recording that has just ended does not list them yet.
+    let known = SourceFiles::read(&read.part.metadata);
+    let recorded = drawn().functions_of(&OwnCode::default().with_functions(known));
+    assert_eq!(costs(&recorded.functions), expected);
+    assert_eq!(costs(&read.functions().functions), expected);
 }
 
 #[test]

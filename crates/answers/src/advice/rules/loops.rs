@@ -22,6 +22,10 @@ const SMALL: Nanos = Nanos(50_000);
 /// work.
 const GAP: Nanos = Nanos(20_000);
 
+/// Before the results of a loop are put together, the time may be longer by this for each of them:
+/// torch looks at every tensor of a list.
+const GAP_OF_RESULT: Nanos = Nanos(1_000);
+
 /// Modules of torch call operators on behalf of the user, who cannot change them.
 const MODULES: &str = "torch/nn/modules/";
 
@@ -67,6 +71,12 @@ fn collects(name: &str) -> bool {
     matches!(name, "aten::stack" | "aten::cat" | "aten::concat")
 }
 
+/// Returns the longest gap between a loop of some operators and the one that puts its results
+/// together.
+const fn gap_before_collector(operators: usize) -> Nanos {
+    Nanos(GAP.0 + GAP_OF_RESULT.0 * operators as u64)
+}
+
 /// Returns the loops in the steps. The first rule that asks finds them.
 pub(super) fn loops<'f>(facts: &'f Facts<'_>) -> &'f [Loop] {
     facts.loops.get_or_init(|| find(facts))
@@ -98,7 +108,8 @@ fn find(facts: &Facts<'_>) -> Vec<Loop> {
             found.extend(run.take(facts).map(|mut found| {
                 let last = found.operators.last();
                 let end = last.map(|&last| facts.profile.event(last).end());
-                let follows = end.is_some_and(|end| event.start.saturating_sub(end) <= GAP);
+                let longest = gap_before_collector(found.operators.len());
+                let follows = end.is_some_and(|end| event.start.saturating_sub(end) <= longest);
                 found.collector = (is_collector[name] && follows).then_some(id);
                 found
             }));
@@ -198,36 +209,39 @@ pub(super) fn found(facts: &Facts<'_>, loops: &[&Loop]) -> Outcome {
 
 /// Returns the effect of calling each different operator of some loops once, with whole tensors.
 fn whole(facts: &Facts<'_>, loops: &[&Loop]) -> Mending {
+    let is_collector = facts.names(collects);
     let mut mending = Mending::default();
-    // By call around a loop, the time that its own code spends between the operators, and what is left
-    // of it.
+    // By call around operators of a loop, the time that its own code spends between them, and what is
+    // left of it.
     let mut between: FxHashMap<EventId, (u64, f64)> = FxHashMap::default();
     for found in loops {
         let factor = found.different as f64 / found.operators.len() as f64;
-        let begin = facts.profile.event(found.operators[0]).start;
-        let mut wrappers = FxHashSet::default();
-        let mut last: Option<(Option<EventId>, Nanos)> = None;
-        for &id in &found.operators {
-            let (outer, around) = innermost_around(facts, id, begin, &mut wrappers);
-            let outer = facts.profile.event(outer);
-            if let (Some((before, end)), Some(call)) = (last, around)
-                && before == around
-            {
-                let gap = outer.start.saturating_sub(end).min(GAP);
-                let (gaps, left) = between.entry(call).or_default();
-                *gaps += gap.0;
-                *left += gap.0 as f64 * factor;
-            }
-            last = Some((around, outer.end()));
-        }
         let collector = found.collector.as_slice();
+        let mut helpers = FxHashSet::default();
+        let mut before: Option<EventId> = None;
+        let mut results = 0;
+        for &next in found.operators.iter().chain(collector) {
+            let longest = if is_collector[facts.profile.event(next).name.index()] {
+                gap_before_collector(std::mem::take(&mut results))
+            } else {
+                results += 1;
+                GAP
+            };
+            let gap = before.and_then(|before| gap(facts, before, next, &mut helpers));
+            before = Some(next);
+            if let Some(Gap { around, time }) = gap {
+                let time = time.min(longest).0;
+                let (gaps, left) = between.entry(around).or_default();
+                *gaps += time;
+                *left += time as f64 * factor;
+            }
+        }
         let inside = facts.all_inside(&found.operators);
         for id in inside.into_iter().chain(facts.all_inside(collector)) {
             mending.scale(id, factor as f32);
             mending.unblock(id);
         }
-        let is_short = |id: &&EventId| facts.analysis.tree().self_time(**id) <= SMALL;
-        for &id in wrappers.iter().filter(is_short) {
+        for &id in &helpers {
             mending.scale(id, factor as f32);
         }
     }
@@ -239,22 +253,44 @@ fn whole(facts: &Facts<'_>, loops: &[&Loop]) -> Mending {
     mending
 }
 
-/// Follows the calls around an operator outwards, as far as they began within the loop, and notes
-/// them. Returns the outermost of them, and the call or range that the whole loop is in.
-fn innermost_around(
+/// The time between two operators of a loop, which is that of the code around both.
+struct Gap {
+    around: EventId,
+    time: Nanos,
+}
+
+/// Returns the time between an operator of a loop and the next one, and adds the calls that began
+/// between the two to `helpers` if they do little but call operators. There is no gap in a helper,
+/// whose time is the loop's anyway, and none outside of all calls.
+///
+/// ```text
+/// sample |------------------------------------------|    around the second gap
+/// listcomp |-------------------|   |--------------|      around the first and the third
+///           select     select        select   select
+///                 gap 1       gap 2        gap 3
+/// ```
+fn gap(
     facts: &Facts<'_>,
-    id: EventId,
-    begin: Nanos,
-    wrappers: &mut FxHashSet<EventId>,
-) -> (EventId, Option<EventId>) {
-    let mut outer = id;
-    while let Some(around) = facts.parent(outer) {
-        let event = facts.profile.event(around);
-        if event.category != Category::PythonFunction || event.start < begin {
-            return (outer, Some(around));
-        }
-        wrappers.insert(around);
-        outer = around;
+    before: EventId,
+    next: EventId,
+    helpers: &mut FxHashSet<EventId>,
+) -> Option<Gap> {
+    let started = facts.profile.event(before).start;
+    let mut begun = Vec::new();
+    let (mut outer, mut around) = (next, facts.parent(next));
+    while let Some(id) = around.filter(|&id| facts.profile.event(id).start > started) {
+        let is_call = facts.profile.event(id).category == Category::PythonFunction;
+        let is_short = facts.analysis.tree().self_time(id) <= SMALL;
+        begun.extend((is_call && is_short).then_some(id));
+        (outer, around) = (id, facts.parent(id));
     }
-    (outer, None)
+    helpers.extend(begun);
+    let around = around.filter(|id| !helpers.contains(id))?;
+    let mut ended = before;
+    while let Some(id) = facts.parent(ended).filter(|&id| id != around) {
+        ended = id;
+    }
+    let end = facts.profile.event(ended).end();
+    let time = facts.profile.event(outer).start.saturating_sub(end);
+    Some(Gap { around, time })
 }

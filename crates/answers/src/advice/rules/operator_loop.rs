@@ -119,6 +119,27 @@ mod tests {
         assert_saves(&found(sampling("aten::sort"), "operator-loop"), 0.245);
     }
 
+    // Both lists, and the code between the operators of each, belong to the loop.
+    #[test]
+    fn the_code_of_each_comprehension_is_saved() {
+        let profile = training(4, |time, _| {
+            time.op("aten::mm", 1_000);
+            time.call("train.py(9): sample", |time| {
+                for _ in 0..2 {
+                    time.call("train.py(9): <listcomp>", |time| {
+                        for _ in 0..50 {
+                            time.op("aten::select", 5);
+                            time.idle(5);
+                        }
+                    });
+                    time.idle(40);
+                    time.op("aten::stack", 40);
+                }
+            });
+        });
+        assert_saves(&found(profile, "operator-loop"), 0.53);
+    }
+
     #[test]
     fn a_few_rounds_are_clean() {
         assert_eq!(outcome(normalizing(15, 30), "operator-loop"), "clean");
