@@ -20,4 +20,6 @@ mod source;
 mod tests;
 
 pub use blocks::KeepRecords;
-pub use collection::{DeviceCollection, DeviceRecords, Recorder, detach};
+pub use collection::{
+    DeviceCollection, DeviceRecords, Recorder, detach, other_threads_launch_graphs,
+};

@@ -1,7 +1,7 @@
 //! Finds the threads that made the runtime calls of a collection of devices.
 //!
-//! CUPTI names a thread by the low half of its handle, which is used again once the thread has
-//! ended. Kineto replaces it by the system's id of a thread that had the handle when Kineto first saw
+//! We name a thread by its handle and CUPTI by the low half of it, which is used again once the
+//! thread has ended. Kineto replaces it by the system's id of a thread that had the handle when Kineto first saw
 //! one, if it ever did. Either number thus stands for a handle, and the threads of the window that
 //! have it, one after the other, made the calls.
 
@@ -24,7 +24,7 @@ pub fn note_collecting_thread(native: u64) {
 /// The meaning of the numbers of threads that made runtime calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallerNumbers {
-    /// The low halves of handles, as CUPTI writes them.
+    /// Handles, or their low halves, as CUPTI writes them.
     Handles,
     /// Those, or what Kineto put in their place.
     Kineto,
@@ -317,6 +317,16 @@ mod tests {
             callers(&window, &times.map(|time| (50, time))),
             [50, 50, 51, 51]
         );
+    }
+
+    #[test]
+    fn threads_whose_handles_have_the_same_low_half_are_told_apart_by_whole_handles() {
+        let other = HANDLE + (1 << 32);
+        let rows = [(OPERATOR, 50, 100..200), (OPERATOR, 51, 100..200)];
+        let window = window(&rows, &[other, HANDLE]);
+        let calls = [(HANDLE, 150), (other, 160)];
+        let found = callers_by(&window, &calls, CallerNumbers::Handles);
+        assert_eq!(found, [51, 50]);
     }
 
     #[test]

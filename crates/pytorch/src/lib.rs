@@ -20,6 +20,7 @@ mod ivalue;
 mod kineto;
 mod kineto_facts;
 mod kineto_inputs;
+mod kineto_session;
 #[cfg(all(test, unix))]
 mod kineto_stand_in;
 mod kineto_symbols;
@@ -44,13 +45,16 @@ mod tests;
 mod threads;
 
 pub use callback_lock::watch_forks;
-pub use cupti::{DeviceCollection, DeviceRecords, KeepRecords, Recorder, detach};
+pub use cupti::{
+    DeviceCollection, DeviceRecords, KeepRecords, Recorder, detach, other_threads_launch_graphs,
+};
 pub use device_callers::note_collecting_thread;
 pub use device_join::{join_devices, join_records};
 pub use error::{Error, Result};
 pub use held_tensors::HeldTensor;
 pub use kineto::ResultInMemory;
 pub use kineto_inputs::KnownValue;
+pub use kineto_session::kineto_is_active;
 pub use layout::Layout;
 pub use memory::MemoryReport;
 pub use observer::{Attachment, Observer, Wanted};

@@ -276,9 +276,17 @@ impl ThreadHandle {
         Self(0)
     }
 
-    /// Returns whether a collector that keeps 32 bits of a handle means this one by a number.
+    /// Returns the value of the handle.
+    pub const fn to_raw(self) -> u64 {
+        self.0
+    }
+
+    /// Returns whether a collector means this handle by a number, which may be its low half, with the
+    /// sign extended.
     pub const fn is_meant_by(self, number: u64) -> bool {
-        self.0 as u32 == number as u32
+        let high = number >> u32::BITS;
+        let is_whole = high != 0 && high != u32::MAX as u64;
+        self.0 as u32 == number as u32 && (!is_whole || self.0 == number)
     }
 
     /// Returns a handle by its value, for tests.

@@ -423,6 +423,11 @@ impl Filled {
         self.bytes == 0
     }
 
+    /// Returns whether these are calls that threads have recorded, and no records of CUPTI's own.
+    pub(super) fn is_calls(&self) -> bool {
+        matches!(self.memory, Memory::Calls(_))
+    }
+
     /// Returns the memory that it takes of the budget.
     pub(super) fn cost(&self) -> usize {
         match &self.memory {

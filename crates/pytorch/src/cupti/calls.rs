@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mindprof_record::ticks;
+use mindprof_record::{ThreadHandle, ticks};
 
 use super::blocks::{BLOCKS, Filled};
 use super::interface::Interface;
@@ -34,7 +34,7 @@ const RUN: usize = 1024;
 /// The calls of the process.
 pub(super) static CALLS: Calls = Calls::new();
 
-/// A call, in CUPTI's own layout.
+/// A call, in CUPTI's own layout, with the whole handle of its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub(super) struct CallRecord {
@@ -42,7 +42,8 @@ pub(super) struct CallRecord {
     pub(super) number: u32,
     pub(super) start: u64,
     pub(super) end: u64,
-    process: u32,
+    /// CUPTI writes the number of the process here.
+    pub(super) thread_high: u32,
     pub(super) thread: u32,
     pub(super) correlation: u32,
     result: u32,
@@ -375,30 +376,30 @@ pub(super) unsafe extern "C" fn called(
 
 impl CallRecord {
     pub(super) fn new(kind: u32, number: u32, (start, end): (u64, u64), correlation: u32) -> Self {
+        let thread = ThreadHandle::current().to_raw();
         Self {
             kind,
             number,
             start,
             end,
-            // Neither is read.
-            process: 0,
-            result: 0,
-            thread: thread(),
+            thread_high: (thread >> u32::BITS) as u32,
+            thread: thread as u32,
             correlation,
+            // It is not read.
+            result: 0,
         }
     }
 }
 
-/// Returns CUPTI's number of the current thread: the low half of its handle.
-#[cfg(unix)]
-fn thread() -> u32 {
-    // SAFETY: the function has no conditions.
-    (unsafe { libc::pthread_self() }) as u32
-}
-
-#[cfg(not(unix))]
-fn thread() -> u32 {
-    0
+/// Returns a run with these records.
+#[cfg(test)]
+pub(super) fn run_of(records: &[CallRecord]) -> Arc<Run> {
+    let run = Run::new(1, records.len());
+    for &record in records {
+        // SAFETY: nobody else has the run.
+        unsafe { run.push(record) };
+    }
+    Arc::new(run)
 }
 
 #[cfg(test)]
@@ -436,6 +437,7 @@ mod tests {
         assert_eq!(offset_of!(CallRecord, number), call::NUMBER);
         assert_eq!(offset_of!(CallRecord, start), call::START);
         assert_eq!(offset_of!(CallRecord, end), call::END);
+        assert_eq!(offset_of!(CallRecord, thread_high), call::THREAD_HIGH);
         assert_eq!(offset_of!(CallRecord, thread), call::THREAD);
         assert_eq!(offset_of!(CallRecord, correlation), call::CORRELATION);
         assert_eq!(size_of::<CallRecord>(), 40);

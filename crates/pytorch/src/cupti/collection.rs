@@ -3,21 +3,27 @@
 use std::ops::ControlFlow;
 use std::process;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mindprof_model::{LossCause, Nanos, Part};
-use mindprof_record::{TimeAxis, ticks};
+use mindprof_record::{ThreadHandle, TimeAxis, ticks};
 
 use super::blocks::{BLOCKS, KeepRecords, Lost, Taken, complete, request};
 use super::calls::{CALLS, called};
 use super::interface::{Interface, Refusal, Subscription};
-use super::records::Records;
+use super::records::{End, Records};
 use crate::error::{Error, Result};
 use crate::raw_results::{ReadOptions, ThreadIdentity, read_raw_results};
 
 /// The process whose threads may hold the lock of the buffers; zero before the first collection.
 static OWNER: AtomicU32 = AtomicU32::new(0);
+
+/// Whether the records of the last collection were read.
+static IS_READ: AtomicBool = AtomicBool::new(false);
+
+/// Whether a collection has seen threads that launch graphs, other than the one that ended it.
+static GRAPHS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
 
 /// The side that switches CUPTI's records on and off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +92,8 @@ impl DeviceCollection {
         } else {
             collection.resume()?;
         }
+        // Relaxed: it guards no other memory.
+        IS_READ.store(false, Ordering::Relaxed);
         // Records that CUPTI dropped before are not missing here.
         interface.dropped(ptr::null_mut(), 0);
         Ok(collection)
@@ -176,7 +184,10 @@ impl DeviceCollection {
         DeviceRecords {
             interface: self.interface,
             taken: taken.unwrap_or_default(),
-            end: self.end.load(Ordering::Relaxed),
+            end: End {
+                ticks: self.end.load(Ordering::Relaxed),
+                thread: ThreadHandle::current(),
+            },
         }
     }
 
@@ -228,16 +239,32 @@ fn subscribe_alone(interface: &Interface) -> Result<Subscription> {
 /// Detaches CUPTI from the process, which otherwise stays slower than before the collection. The
 /// next collection attaches it again.
 ///
-/// The records must have been read, and nobody else may use CUPTI.
+/// The records must have been read, the devices must have finished, and nobody else may use CUPTI.
 ///
 /// # Errors
-/// If CUPTI refuses, and in a forked child.
+/// If CUPTI refuses, in a forked child, and if other threads launch graphs, or no records were read
+/// that would tell.
 pub fn detach() -> Result<()> {
     // Relaxed: it guards no other memory.
     if OWNER.load(Ordering::Relaxed) != process::id() {
         return Err(forked());
     }
+    // Relaxed: it guards no other memory.
+    if !IS_READ.load(Ordering::Relaxed) || other_threads_launch_graphs() {
+        return Err(Error::Cupti("other threads may launch graphs".to_owned()));
+    }
     Interface::find()?.detach()
+}
+
+/// Returns whether a collection of this process has seen threads that launch graphs, other than the
+/// one that ended it.
+///
+/// Graphs that are launched while CUPTI is being detached fail on the device, and those that are
+/// launched while a collection of ours alone begins or ends may crash, with eight threads within
+/// seconds.
+pub fn other_threads_launch_graphs() -> bool {
+    // Relaxed: it guards no other memory.
+    GRAPHS_ELSEWHERE.load(Ordering::Relaxed)
 }
 
 /// The records of a collection that has ended, as CUPTI wrote them.
@@ -246,7 +273,7 @@ pub fn detach() -> Result<()> {
 pub struct DeviceRecords {
     interface: &'static Interface,
     taken: Taken,
-    end: u64,
+    end: End,
 }
 
 impl DeviceRecords {
@@ -262,6 +289,9 @@ impl DeviceRecords {
         } = self;
         let records = Records::read(interface, &taken.filled, axis, end);
         BLOCKS.recycle(taken.filled);
+        // Relaxed: they guard no other memory.
+        GRAPHS_ELSEWHERE.fetch_or(records.has_graphs_elsewhere, Ordering::Relaxed);
+        IS_READ.store(true, Ordering::Relaxed);
         let mut lost = taken.lost;
         // The window begins after records that made room, if operators did, too.
         let is_in_window = |until| axis.at_ticks(until) > Nanos::ZERO;

@@ -448,6 +448,7 @@ impl Interface {
             let text = match (domain, number) {
                 (2, 10) => c"cudaGetLastError_v3020",
                 (2, 211) => c"cudaLaunchKernel_v7000",
+                (2, 311) => c"cudaGraphLaunch_v10000",
                 (2, 41) => c"cudaMemcpyAsync_v3020",
                 (1, 307) => c"cuLaunchKernel",
                 (1, 719) => c"cuKernelGetName",

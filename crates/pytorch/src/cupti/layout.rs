@@ -75,6 +75,8 @@ pub(super) mod call {
     pub(in super::super) const NUMBER: usize = 4;
     pub(in super::super) const START: usize = 8;
     pub(in super::super) const END: usize = 16;
+    /// The number of the process in records of CUPTI's own.
+    pub(in super::super) const THREAD_HIGH: usize = 24;
     pub(in super::super) const THREAD: usize = 28;
     pub(in super::super) const CORRELATION: usize = 32;
 }

@@ -10,7 +10,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use mindprof_record::TimeAxis;
+use mindprof_record::{ThreadHandle, TimeAxis};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::arguments::{ArgumentsId, ArgumentsTable, Ends, Graph, Kernel, Transfer, Waiting};
@@ -35,8 +35,8 @@ pub(super) struct Record {
 /// The place of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A call, on the thread with the low half of its handle.
-    Thread(i32),
+    /// A call, on the thread with this handle, or with its low half in CUPTI's own records.
+    Thread(i64),
     /// CUPTI itself was at work.
     Collector,
     /// A stream of a device; -1 if it is about no stream.
@@ -51,19 +51,30 @@ pub(super) struct Records {
     /// The distinct names.
     pub(super) names: Vec<String>,
     pub(super) arguments: ArgumentsTable,
+    /// Whether a thread other than the one that ended the collection launched graphs.
+    pub(super) has_graphs_elsewhere: bool,
+}
+
+/// The end of a collection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) ticks: u64,
+    /// The thread that ended it.
+    pub(super) thread: ThreadHandle,
 }
 
 impl Records {
-    /// Reads buffers. Calls that began at `end` ticks or later are left out, and everything that
-    /// began before the window opened.
+    /// Reads buffers. Calls that began at the end or later are left out, and everything that began
+    /// before the window opened.
     pub(super) fn read(
         interface: &Interface,
         buffers: &[Filled],
         axis: &TimeAxis,
-        end: u64,
+        end: End,
     ) -> Self {
         let mut reader = Reader::new(interface, axis, end);
         for buffer in buffers {
+            reader.has_whole_handles = buffer.is_calls();
             buffer.each(interface, |record| {
                 // SAFETY: the record is one that CUPTI wrote, by the layout of its version.
                 unsafe { reader.read(record) }
@@ -77,7 +88,9 @@ impl Records {
 struct Reader<'a> {
     interface: &'a Interface,
     axis: &'a TimeAxis,
-    end: u64,
+    end: End,
+    /// Whether the records that are being read are calls of ours.
+    has_whole_handles: bool,
     records: Records,
     names: NameTable,
     /// The devices of contexts.
@@ -98,6 +111,8 @@ struct NameTable {
     kernels: FxHashMap<usize, u32>,
     /// The names of calls; `None` if torch does not show them.
     calls: FxHashMap<(Domain, u32), Option<u32>>,
+    /// The names of calls that launch graphs.
+    graph_launches: Vec<u32>,
 }
 
 struct Wait {
@@ -125,16 +140,18 @@ impl Fields {
 }
 
 impl<'a> Reader<'a> {
-    fn new(interface: &'a Interface, axis: &'a TimeAxis, end: u64) -> Self {
+    fn new(interface: &'a Interface, axis: &'a TimeAxis, end: End) -> Self {
         Self {
             interface,
             axis,
             end,
+            has_whole_handles: false,
             records: Records {
                 list: Vec::new(),
                 process: std::process::id(),
                 names: Vec::new(),
                 arguments: ArgumentsTable::default(),
+                has_graphs_elsewhere: false,
             },
             names: NameTable::default(),
             devices: FxHashMap::default(),
@@ -312,24 +329,35 @@ impl<'a> Reader<'a> {
     /// The record is a call.
     unsafe fn read_call(&mut self, fields: Fields, domain: Domain) {
         // SAFETY: a call has these fields.
-        let (number, times, thread, correlation) = unsafe {
+        let (number, times, low, high, correlation) = unsafe {
             (
                 fields.at(call::NUMBER),
                 (fields.at(call::START), fields.at(call::END)),
                 fields.at::<u32>(call::THREAD),
+                fields.at::<u32>(call::THREAD_HIGH),
                 fields.at(call::CORRELATION),
             )
+        };
+        let thread = if self.has_whole_handles {
+            (u64::from(high) << u32::BITS | u64::from(low)).cast_signed()
+        } else {
+            low.cast_signed().into()
         };
         let Some(name) = self.call_name(domain, number) else {
             return;
         };
+        if self.names.graph_launches.contains(&name)
+            && !self.end.thread.is_meant_by(thread.cast_unsigned())
+        {
+            self.records.has_graphs_elsewhere = true;
+        }
         if let Some((start_ns, end_ns)) = self.times_of_call(times) {
             self.records.list.push(Record {
                 start_ns,
                 end_ns,
                 correlation,
                 name,
-                place: Place::Thread(thread.cast_signed()),
+                place: Place::Thread(thread),
                 arguments: ArgumentsId::None,
             });
         }
@@ -395,7 +423,7 @@ impl<'a> Reader<'a> {
 
     /// Returns the times of a call, or `None` if it is outside of the collection.
     fn times_of_call(&self, (start, end): (u64, u64)) -> Option<(u64, u64)> {
-        if start >= self.end {
+        if start >= self.end.ticks {
             return None;
         }
         self.times_of_work((start, end))
@@ -442,7 +470,11 @@ impl<'a> Reader<'a> {
             return known;
         }
         let shown = self.interface.rules.name(self.interface, domain, number);
+        let is_graph_launch = (shown.as_ref()).is_some_and(|name| name.contains("GraphLaunch"));
         let name = shown.map(|name| self.name(name));
+        if is_graph_launch {
+            self.names.graph_launches.extend(name);
+        }
         self.names.calls.insert((domain, number), name);
         name
     }

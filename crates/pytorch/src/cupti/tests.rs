@@ -9,13 +9,14 @@ use std::ffi::CStr;
 use std::ptr;
 
 use mindprof_model::{Category, DeviceKind, LossCause, Part, PassthroughKind};
-use mindprof_record::{Options, Session, TimeAxis, ticks};
+use mindprof_record::{Options, Session, ThreadHandle, TimeAxis, ticks};
 
 use super::blocks::{BLOCK_BYTES, Blocks, Count, Filled, KeepRecords, Lost};
+use super::calls::{CallRecord, run_of};
 use super::interface::Interface;
 use super::layout::{Layout, kind};
 use super::names::Domain;
-use super::records::{Place, Record, Records};
+use super::records::{End, Place, Record, Records};
 
 /// A kind, its size, and its fields by their position and width.
 type Row<'a> = (u32, &'a [(usize, usize, u64)]);
@@ -128,7 +129,12 @@ impl Window {
     }
 
     fn read(&self, rows: &[Row<'_>], end: u64) -> Records {
-        Records::read(&interface(), &[Filled::made(&words(rows))], &self.axis, end)
+        self.read_filled(&[Filled::made(&words(rows))], end)
+    }
+
+    fn read_filled(&self, filled: &[Filled], ticks: u64) -> Records {
+        let thread = ThreadHandle::current();
+        Records::read(&interface(), filled, &self.axis, End { ticks, thread })
     }
 }
 
@@ -136,6 +142,32 @@ fn names(records: &Records) -> Vec<&str> {
     let list = records.list.iter();
     list.map(|record| records.names[record.name as usize].as_str())
         .collect()
+}
+
+// Threads that live at the same time may have handles with the same low half.
+#[test]
+fn calls_of_ours_have_whole_handles() {
+    let window = Window::new();
+    let times = (window.at(1), window.at(2));
+    let launch = CallRecord::new(kind::RUNTIME, 211, times, 12);
+    let records = window.read_filled(&[Filled::calls(run_of(&[launch]))], u64::MAX);
+    let own = ThreadHandle::current().to_raw().cast_signed();
+    assert_eq!(records.list[0].place, Place::Thread(own));
+}
+
+#[test]
+fn graphs_of_other_threads_are_noted() {
+    let window = Window::new();
+    let times = (window.at(1), window.at(2));
+    let own = ThreadHandle::current().to_raw() & u64::from(u32::MAX);
+    let has_graphs = |number, thread| {
+        let call = call(number, times, thread, 12);
+        let records = window.read(&[(kind::RUNTIME, &call)], u64::MAX);
+        records.has_graphs_elsewhere
+    };
+    assert!(has_graphs(311, own ^ 1));
+    assert!(!has_graphs(311, own));
+    assert!(!has_graphs(211, own ^ 1));
 }
 
 #[test]
@@ -191,7 +223,7 @@ fn records_are_read_by_the_positions_of_their_fields() {
     assert_eq!((correlation, place), (12, stream));
     // A thread is named by the low half of its handle, with its sign.
     let thread = 0xb420_8040_u32.cast_signed();
-    assert_eq!(records.list[0].place, Place::Thread(thread));
+    assert_eq!(records.list[0].place, Place::Thread(thread.into()));
     assert_eq!(records.list[2].correlation, 14);
     let text = records.arguments.text(records.list[2].arguments, 800);
     assert!(text.unwrap().contains(r#""bytes":4096"#));
