@@ -137,9 +137,13 @@ import torch, mindprof
 x = torch.zeros(4, device="cuda")
 at = torch.full((4,), 99, device="cuda")
 groups = mindprof.ProfilerActivity
-with mindprof.profile(activities=[groups.CPU, groups.CUDA]) as prof:
-    x[at] += 1
-    torch.cuda.synchronize()
+prof = mindprof.profile(activities=[groups.CPU, groups.CUDA])
+try:
+    with prof:
+        x[at] += 1
+        torch.cuda.synchronize()
+finally:
+    print("recorded", sum(event.name == "aten::index" for event in prof.events()))
 """
 
 
@@ -158,6 +162,9 @@ def test_a_device_assert_reaches_the_user_and_hangs_nothing(tmp_path: Path) -> N
     )
     assert done.returncode == 1, done.stderr[-2000:]
     assert "device-side assert" in done.stderr
+    # What the CPU did is kept.
+    assert "device events may be missing" in done.stderr
+    assert "recorded 1" in done.stdout
 
 
 SIZES = ("device", "stream", "grid", "block", "registers per thread", "shared memory", "bytes")

@@ -133,6 +133,7 @@ def test_kineto_records_if_cupti_refuses(monkeypatch: pytest.MonkeyPatch) -> Non
 
     class Refusing:
         can_record_alone = staticmethod(lambda: True)
+        other_threads_launch_graphs = staticmethod(lambda: False)
 
         def __new__(cls, budget: int, keeps_last: bool, is_alone: bool) -> Any:
             if is_alone:
@@ -413,3 +414,139 @@ def test_graphs_survive_many_recordings() -> None:
         graphs.append(capture())
         graphs[0].replay()
     torch.cuda.synchronize()
+
+
+def kernels_of(events: Any) -> int:
+    return sum(event.device_type.name == "CUDA" and "elementwise" in event.name for event in events)
+
+
+def test_torchs_profiler_inside_has_its_kernels() -> None:
+    x = torch.ones(4, device="cuda")
+    outer = mindprof.profile(activities=BOTH)
+    outer.start()
+    x + x
+    with torch.profiler.profile() as own:
+        x * x
+    x - x
+    with pytest.warns(UserWarning, match="device events are lost"):
+        outer.stop()
+    assert kernels_of(own.events()) == 1
+    assert outer.lost_events > 0
+    # Both work again.
+    assert kernels_of(record(lambda: x + x).events()) == 3
+    with torch.profiler.profile() as own:
+        x * x
+    assert kernels_of(own.events()) == 1
+
+
+def test_torchs_profiler_that_warms_up_is_left_alone() -> None:
+    x = torch.ones(4, device="cuda")
+    own = torch.profiler.profile(schedule=torch.profiler.schedule(wait=0, warmup=1, active=1))
+    own.start()
+    prof = mindprof.profile(activities=BOTH)
+    with pytest.warns(UserWarning, match="exclusively by another profiler"):
+        prof.start()
+    x + x
+    prof.stop()
+    own.step()
+    x * x
+    own.stop()
+    assert kernels_of(prof.events()) == 0
+    assert kernels_of(own.events()) == 1
+    assert kernels_of(record(lambda: x + x).events()) == 3
+
+
+def test_torchs_profiler_on_another_thread_is_left_alone() -> None:
+    x = torch.ones(4, device="cuda")
+    began, done = threading.Event(), threading.Event()
+    found = []
+
+    def other() -> None:
+        with torch.profiler.profile() as own:
+            began.set()
+            done.wait(60)
+            x * x
+        found.append(kernels_of(own.events()))
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    began.wait(60)
+    prof = mindprof.profile(activities=BOTH)
+    with pytest.warns(UserWarning, match="exclusively by another profiler"):
+        prof.start()
+    prof.stop()
+    done.set()
+    thread.join()
+    assert found == [1]
+
+
+def test_a_recording_may_end_while_a_graph_is_captured() -> None:
+    x = torch.ones(4, device="cuda")
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    prof = mindprof.profile(activities=BOTH)
+    with torch.cuda.graph(graph, capture_error_mode="relaxed"):
+        x.add_(1)
+        prof.start()
+        x.add_(1)
+        prof.stop()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert sum(event.name == "aten::add_" for event in prof.events()) == 1
+    assert x.tolist() == [3.0] * 4
+    assert kernels_of(record(lambda: x + x).events()) == 3
+
+
+# It has the next recordings of its process made in another way.
+GRAPHS_ELSEWHERE = """
+import threading, torch, mindprof
+from mindprof import _core
+from mindprof._frameworks import device_records
+x = torch.ones(4, device="cuda")
+torch.cuda.synchronize()
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    x.add_(1)
+def elsewhere():
+    thread = threading.Thread(target=graph.replay)
+    thread.start()
+    thread.join()
+groups = mindprof.ProfilerActivity
+for work in (graph.replay, elsewhere, graph.replay):
+    with mindprof.profile(activities=[groups.CPU, groups.CUDA]) as prof:
+        work()
+    kernels = sum("elementwise" in event.name for event in prof.events())
+    print(kernels, prof.lost_events, _core.DeviceRecords.other_threads_launch_graphs())
+print(device_records._refused)
+"""
+
+
+def test_cupti_stays_attached_if_other_threads_replay_graphs() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", GRAPHS_ELSEWHERE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [
+        "1 0 False",
+        "1 0 True",
+        "1 0 True",
+        "['other threads launch CUDA graphs']",
+    ], done.stderr[-2000:]
+
+
+def test_a_forked_child_records_its_cpu() -> None:
+    x = torch.ones(4, device="cuda")
+    with mindprof.profile(activities=BOTH) as prof:
+        x + x
+        child = os.fork()
+        if child == 0:
+            with mindprof.profile(activities=BOTH) as inner:
+                torch.ones(2) + 1
+            os._exit(sum(event.name == "aten::add" for event in inner.events()))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    assert kernels_of(prof.events()) == 1

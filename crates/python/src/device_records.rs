@@ -7,12 +7,19 @@ use std::sync::{Mutex, PoisonError};
 
 use mindprof_pytorch::{
     DeviceCollection, DeviceRecords as Records, Error as PytorchError, KeepRecords, Recorder,
-    detach,
+    detach, other_threads_launch_graphs,
 };
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::enter::Enter;
+
+/// Returns whether torch's own collector is prepared or collecting for anybody in this process, as far
+/// as torch tells.
+#[pyfunction]
+pub(crate) fn kineto_is_active() -> bool {
+    mindprof_pytorch::kineto_is_active().unwrap_or(false)
+}
 
 /// The records of CUDA devices, from construction until `end()`.
 ///
@@ -35,6 +42,12 @@ impl DeviceRecords {
     #[staticmethod]
     fn can_record_alone(py: Python<'_>) -> bool {
         py.detach(Recorder::own_is_available)
+    }
+
+    /// Returns whether threads launch graphs, other than those that end collections.
+    #[staticmethod]
+    fn other_threads_launch_graphs() -> bool {
+        other_threads_launch_graphs()
     }
 
     /// Has CUPTI record if `is_alone`, detached from its subscriber, or else takes over the records

@@ -41,13 +41,15 @@ pub(crate) struct InterposedFunction {
 impl InterposedFunction {
     /// Interposes in `function`, which pybind11 must have made. If it returns `none` on a thread that
     /// started a recording, it returns `ours` instead. Without both, the object in torch's slot is
-    /// hidden from it, until the profiler that it starts has ended.
+    /// hidden from it, until the profiler that it starts has ended. `around` is called before it and
+    /// after it.
     #[new]
-    #[pyo3(signature = (function, none = None, ours = None))]
+    #[pyo3(signature = (function, none = None, ours = None, *, around = None))]
     fn new(
         function: &Bound<'_, PyAny>,
         none: Option<Py<PyAny>>,
         ours: Option<Py<PyAny>>,
+        around: Option<(Py<PyAny>, Py<PyAny>)>,
     ) -> PyResult<Self> {
         let definition = definition_of(function)?;
         let mut known = lock(&KNOWN);
@@ -59,10 +61,14 @@ impl InterposedFunction {
                 definition: definition as usize,
                 theirs: Method::read(definition)?,
                 answers: none.zip(ours),
+                around: None,
                 holders: 0,
             });
         }
         known[index].holders += 1;
+        if around.is_some() {
+            known[index].around = around;
+        }
         known[index].theirs.interpose(definition);
         Ok(Self {
             index: Mutex::new(Some(index)),
@@ -127,6 +133,8 @@ struct Known {
     theirs: Method,
     /// The answer that is replaced, and our answer.
     answers: Option<(Py<PyAny>, Py<PyAny>)>,
+    /// Called before and after torch's method.
+    around: Option<(Py<PyAny>, Py<PyAny>)>,
     holders: usize,
 }
 
@@ -261,20 +269,33 @@ unsafe fn respond(
         // SAFETY: only function objects are known, and they are kept alive.
         receiver == unsafe { (*one.function.as_ptr().cast::<FunctionObject>()).receiver }
     });
-    let Some((theirs, answers)) = found.map(|one| {
-        let answers = one.answers.as_ref();
-        let answers = answers.map(|(none, ours)| (none.clone_ref(py), ours.clone_ref(py)));
-        (one.theirs, answers)
-    }) else {
+    let cloned = |pair: &Option<(Py<PyAny>, Py<PyAny>)>| {
+        let pair = pair.as_ref();
+        pair.map(|(first, second)| (first.clone_ref(py), second.clone_ref(py)))
+    };
+    let Some((theirs, answers, around)) =
+        found.map(|one| (one.theirs, cloned(&one.answers), cloned(&one.around)))
+    else {
         PyRuntimeError::new_err("the function was never interposed in").restore(py);
         return std::ptr::null_mut();
     };
     drop(known);
     let Some((none, ours)) = answers else {
-        return match Observer::present() {
+        let without_slot = || match Observer::present() {
             Some(observer) => observer.without_slot(|| call(theirs)),
             None => call(theirs),
         };
+        let Some((before, after)) = around else {
+            return without_slot();
+        };
+        ignore_errors(py, before.call0(py));
+        let answer = without_slot();
+        let raised = PyErr::take(py);
+        ignore_errors(py, after.call0(py));
+        if let Some(raised) = raised {
+            raised.restore(py);
+        }
+        return answer;
     };
     let answer = call(theirs);
     // SAFETY: the caller guarantees an owned object or null.

@@ -94,7 +94,7 @@ mod _core {
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]
-    use crate::device_records::DeviceRecords;
+    use crate::device_records::{DeviceRecords, kineto_is_active};
     #[pymodule_export]
     use crate::diff::{Diff, diff_profiles};
     #[pymodule_export]

@@ -34,6 +34,7 @@ class RecordsOfCollection:
         are_alone: Whether CUPTI records without Kineto.
         has_started: Whether Kineto has started.
         has_ended: Whether Kineto has stopped.
+        stays_attached: Whether CUPTI must not be detached, because it may be in use.
     """
 
     def __init__(self) -> None:
@@ -41,6 +42,7 @@ class RecordsOfCollection:
         self.are_alone = False
         self.has_started = False
         self.has_ended = False
+        self.stays_attached = False
 
     def begin_alone(self, options: SessionOptions) -> bool:
         """Has CUPTI record without Kineto, and returns whether it does.
@@ -104,6 +106,13 @@ class RecordsOfCollection:
             with suppress(_core.ProfilerError):
                 self._own.stop()
 
+    def give_way(self) -> None:
+        """Takes the last records before another profiler uses CUPTI, and leaves it attached."""
+        self.stays_attached = True
+        self.stop()
+        # Threads that were launching meanwhile may have filled another buffer.
+        self.pause()
+
     def end(self) -> _core.DeviceRecords | None:
         """Ends the collection after Kineto has stopped, and returns its records."""
         self.has_ended = True
@@ -118,7 +127,9 @@ class RecordsOfCollection:
         CUPTI at the same time. Records that were not read are discarded.
         """
         own, self._own = self._own, None
-        if own is not None and _may_detach():
+        if own is not None and _core.DeviceRecords.other_threads_launch_graphs():
+            refuse("other threads launch CUDA graphs")
+        elif own is not None and _may_detach() and not self.stays_attached:
             # CUPTI then stays attached, as after torch's own profiler.
             with suppress(_core.ProfilerError):
                 own.detach()
@@ -149,7 +160,8 @@ def refuse(reason: str) -> None:
     Args:
         reason: Why CUPTI did not record without it, for the log.
     """
-    _refused.append(reason)
+    if not _refused:
+        _refused.append(reason)
 
 
 def activities_that_hold_kineto() -> set[Any]:

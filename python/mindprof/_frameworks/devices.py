@@ -15,6 +15,7 @@ from mindprof import _core
 from mindprof._frameworks.call_level import level_outside
 from mindprof._frameworks.kineto import KinetoHost
 from mindprof._frameworks.kineto_collector import (
+    devices_are_out_of_reach,
     drop_collection,
     end_collection,
     give_collection,
@@ -63,6 +64,8 @@ class DeviceHost:
 
     def prepare(self, options: SessionOptions) -> None:
         """Prepares Kineto, which is slow the first time. Events before the start are dropped."""
+        if devices_are_out_of_reach():
+            return
         if ProfilerActivity.CPU in options.activities:
             is_prepared = prepare_collection(options.for_devices(), takes_records=True)
             self._is_prepared = is_prepared or self._is_prepared
@@ -73,6 +76,8 @@ class DeviceHost:
         """Starts a recording."""
         if ProfilerActivity.CPU not in options.activities:
             return self._kineto.start(options)
+        if devices_are_out_of_reach():
+            return self._observer.start(options)
         with changes:
             # Kineto comes first: the session would record the calls that start it.
             own = self._collect(options)

@@ -32,6 +32,7 @@ from mindprof._frameworks.kineto_results import check_results
 from mindprof._frameworks.torch_backend import torch_version
 from mindprof._frameworks.torch_sessions import (
     Collection,
+    changes,
     claim_kineto,
     collection_of,
     give_kineto_back,
@@ -53,6 +54,8 @@ _CANNOT_BE_RESUMED = (
     "device events are not recorded after the pause: something else in this process uses CUPTI now."
 )
 
+_DEVICE_FAILED = "device events may be missing: waiting for the device failed: {error}"
+
 _ENDED_BEFORE = (
     "torch was recorded until the interpreter began to exit: its later events are missing."
 )
@@ -67,9 +70,30 @@ _prepared: set[Any] = set()
 _left: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 os.register_at_fork(after_in_child=_left.clear)
 
+# What has torch's profilers wait while we start CUPTI or detach it. It stays, because any thread
+# may use one at any time.
+_watches: list[_core.InterposedFunction] = []
+
+# Set while Kineto may be prepared or collecting for us.
+_may_be_ours = threading.Event()
+
+# The sessions whose devices another profiler has got, and what they wanted to collect.
+_without_devices: weakref.WeakKeyDictionary[_core.Session, SessionOptions] = (
+    weakref.WeakKeyDictionary()
+)
+
 # Collections that were stopped at exit, for profilers that stop even later. The references are
 # strong, because weak ones do not work while modules are being torn down.
 _ended: dict[_core.Session, tuple[Collection, Any]] = {}
+
+
+def devices_are_out_of_reach() -> bool:
+    """Returns whether CUDA does not work because this process was forked from one that uses it.
+
+    Preparing Kineto may hang then.
+    """
+    is_so = getattr(sys.modules["torch"]._C, "_cuda_isInBadFork", None)
+    return is_so is not None and bool(is_so())
 
 
 def kineto_is_busy() -> bool:
@@ -80,7 +104,14 @@ def kineto_is_busy() -> bool:
     _end_what_was_left(torch)
     # torch answers for this thread only; the flag covers all threads.
     is_told = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
-    return bool(is_told and not _core.is_profiling()) or torch_names.runs_own_profiler(torch)
+    if (is_told and not _core.is_profiling()) or torch_names.runs_own_profiler(torch):
+        return True
+    return _others_use_kineto()
+
+
+def _others_use_kineto() -> bool:
+    """Returns whether Kineto is prepared or collecting for others, also on another thread."""
+    return not _may_be_ours.is_set() and _core.kineto_is_active()
 
 
 def prepare_collection(options: SessionOptions, takes_records: bool = False) -> bool:
@@ -98,7 +129,8 @@ def prepare_collection(options: SessionOptions, takes_records: bool = False) -> 
     ):
         return False
     try:
-        _prepare(options, _wanted(options, takes_records))
+        with changes:
+            _prepare(options, _wanted(options, takes_records))
     except RuntimeError:
         return False
     finally:
@@ -152,6 +184,10 @@ def _start(torch: ModuleType, own: Collection, is_prepared: bool, takes_records:
     options, records = own.options, own.records
     wanted = kineto_activities(torch, options)
     if takes_records and can_be_alone(options):
+        if not _watches:
+            _watches.extend(torch_names.watched(torch, changes, _give_way))
+        if _others_use_kineto():
+            raise RuntimeError("another profiler has begun to use Kineto")
         try:
             _enable(torch, own, activities_that_hold_kineto(), is_prepared)
         except RuntimeError as error:
@@ -226,21 +262,35 @@ def end_collection(
         warnings.warn(_ENDED_BEFORE, stacklevel=level_outside())
         close()
         return Collected(own.options, result, own.records.end(), lambda: None)
+    if session in _without_devices:
+        close()
+        return _nothing_collected(session)
     # `None` during interpreter shutdown, after the collection was stopped at exit.
     torch = sys.modules.get("torch")
     found = None if torch is None else collection_of(session)
     if torch is None or found is None:
         return None
-    _wait_for_devices(torch, found.options)
-    close()
-    found.records.stop()
-    result, records = _end(torch, found)
+    failure = _wait_for_devices(torch, found)
+    with changes:
+        close()
+        if session in _without_devices:
+            return _nothing_collected(session)
+        found.records.stop()
+        result, records = _end(torch, found)
     if result is None:
         _leave(found)
+    if failure is not None:
+        first_line = str(failure).partition("\n")[0]
+        warnings.warn(_DEVICE_FAILED.format(error=first_line), stacklevel=level_outside())
     if result is None or records is None:
         give_kineto_back()
         return Collected(found.options, result, records, lambda: None)
     return Collected(found.options, result, records, partial(_release, found))
+
+
+def _nothing_collected(session: _core.Session) -> Collected:
+    """Returns what is left to a session whose devices another profiler has got."""
+    return Collected(_without_devices.pop(session), None, None, lambda: None)
 
 
 def toggle_collection(
@@ -268,12 +318,33 @@ def toggle_collection(
     return True
 
 
-def _wait_for_devices(torch: ModuleType, options: SessionOptions) -> None:
-    """Synchronizes the devices, so that all launched work is recorded."""
-    for group in options.activities:
-        device = getattr(torch, DEVICE_NAMES.get(group, ""), None)
-        if device is not None and getattr(device, "is_initialized", lambda: True)():
-            device.synchronize()
+def _wait_for_devices(torch: ModuleType, own: Collection) -> Exception | None:
+    """Synchronizes the devices, so that all launched work is recorded.
+
+    Returns the error of a device that has failed. While a graph is captured, nothing may wait, and
+    nothing is done.
+    """
+    try:
+        for group in own.options.activities:
+            device = getattr(torch, DEVICE_NAMES.get(group, ""), None)
+            if device is not None and getattr(device, "is_initialized", lambda: True)():
+                if getattr(device, "is_current_stream_capturing", lambda: False)():
+                    own.records.stays_attached = True
+                    continue
+                for number in _devices_in_use(torch, group):
+                    device.synchronize(number)
+    except RuntimeError as error:
+        own.records.stays_attached = True
+        return error
+    return None
+
+
+def _devices_in_use(torch: ModuleType, group: ProfilerActivity) -> list[int | None]:
+    """Returns the devices to wait for: all with work of this process if torch tells, else one."""
+    is_used = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    if group is not ProfilerActivity.CUDA or is_used is None:
+        return [None]
+    return [number for number in range(torch.cuda.device_count()) if is_used(number)]
 
 
 def tell_end() -> None:
@@ -286,6 +357,7 @@ def tell_end() -> None:
 
 def _leave(own: Collection) -> None:
     """Remembers that a collection may still run on the thread that started it."""
+    _may_be_ours.set()
     began_on = own.thread()
     if began_on is not None and began_on is not threading.current_thread():
         _left.add(began_on)
@@ -306,6 +378,7 @@ def _prepare(options: SessionOptions, activities: set[Any]) -> None:
     check_results(torch)
     native = torch._C._autograd
     wanted = kineto_config(torch, options), activities
+    _may_be_ours.set()
     try:
         native._prepare_profiler(*wanted)
     except RuntimeError:
@@ -323,6 +396,8 @@ def _result(torch: ModuleType) -> Any:
         result = torch._C._autograd._disable_profiler()
     except RuntimeError:
         return None
+    finally:
+        _may_be_ours.clear()
     # The result of no collection has no start time.
     return result if result.trace_start_ns() else None
 
@@ -334,9 +409,27 @@ def _end(torch: ModuleType, own: Collection) -> tuple[Any, _core.DeviceRecords |
     return result, own.records.end()
 
 
+def _give_way() -> None:
+    """Ends a collection of ours alone, because a profiler of torch is about to begin.
+
+    Kineto would cancel it otherwise, and crash at its end if that profiler is on another thread.
+    """
+    own = running_collection()
+    if own is None or not own.records.are_alone or own.records.has_ended:
+        return
+    session = own.session()
+    if session is not None:
+        _without_devices[session] = own.options
+    own.records.give_way()
+    _end(sys.modules["torch"], own)
+    give_kineto_back()
+
+
 def _release(own: Collection) -> None:
     try:
-        own.records.detach()
+        with changes:
+            own.records.stays_attached |= _core.kineto_is_active()
+            own.records.detach()
     finally:
         give_kineto_back()
 
@@ -352,9 +445,7 @@ def _end_at_exit() -> None:
     torch = sys.modules.get("torch")
     if own is None or torch is None:
         return
-    with suppress(RuntimeError):
-        # A device that has failed raises again.
-        _wait_for_devices(torch, own.options)
+    _wait_for_devices(torch, own)
     own.records.stop()
     session, (result, _) = own.session(), _end(torch, own)
     give_kineto_back()

@@ -8,6 +8,7 @@ code that imported them before the recording.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -23,6 +24,11 @@ _CHANGES = (
     "_disable_profiler",
     "_disable_profiler_legacy",
 )
+
+
+# By the first two, torch's own profiler begins to use CUPTI, and by the last it reads the results.
+_BEGINNINGS = ("_prepare_profiler", "_enable_profiler")
+_END = "_disable_profiler"
 
 
 def replaced(torch: ModuleType) -> list[_core.InterposedFunction]:
@@ -41,6 +47,33 @@ def replaced(torch: ModuleType) -> list[_core.InterposedFunction]:
     for name, of_function in answers.items():
         with suppress(AttributeError, TypeError):
             held.append(_core.InterposedFunction(getattr(native, name), *of_function))
+    return held
+
+
+def watched(
+    torch: ModuleType,
+    lock: threading.RLock,
+    before: Callable[[], object],
+) -> list[_core.InterposedFunction]:
+    """Has torch's profilers begin and end with a lock held, while the result is held.
+
+    Args:
+        torch: The module.
+        lock: The lock.
+        before: Called before a profiler is prepared or started, also if that is done by us.
+    """
+    native = torch._C._autograd
+    acquire, release = lock.acquire, lock.release
+
+    def begin() -> None:
+        acquire()
+        before()
+
+    held = []
+    for name in (*_BEGINNINGS, _END):
+        around = (acquire if name == _END else begin), release
+        with suppress(AttributeError, TypeError):
+            held.append(_core.InterposedFunction(getattr(native, name), around=around))
     return held
 
 
