@@ -15,7 +15,8 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
-from mindprof import ExperimentalConfig
+from mindprof import ExperimentalConfig, _core
+from mindprof._frameworks import torch_names
 from mindprof._frameworks.present import present_host
 
 from tests.pytorch.one_collection import is_call
@@ -493,3 +494,42 @@ def test_a_recording_that_is_ended_at_exit_is_whole() -> None:
     done = python(UNENDED, "first")
     assert done.stdout.split() == ["1"]
     assert "torch was recorded until the interpreter began to exit" in done.stderr
+
+
+def test_it_is_known_whether_anybody_uses_kineto() -> None:
+    assert not _core.kineto_is_active()
+    schedule = torch.profiler.schedule(wait=0, warmup=1, active=1)
+    prof = torch.profiler.profile(activities=CPU, schedule=schedule)
+    prof.start()
+    assert _core.kineto_is_active(), "it is prepared"
+    prof.step()
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(_core.kineto_is_active()))
+    thread.start()
+    thread.join()
+    assert answers == [True], "it collects on another thread"
+    prof.stop()
+    assert not _core.kineto_is_active()
+
+
+def test_torchs_profilers_begin_and_end_with_a_lock_held() -> None:
+    lock = threading.RLock()
+    begun = []
+    held = torch_names.watched(torch, lock, lambda: begun.append(True))
+    assert len(held) == 3
+    with torch.profiler.profile(activities=CPU):
+        pass
+    assert len(begun) == 2, "prepared and started"
+    with pytest.raises(TypeError):
+        torch._C._autograd._enable_profiler()
+    assert len(begun) == 3
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(lock.acquire(blocking=False)))
+    thread.start()
+    thread.join()
+    assert answers == [True], "it is free again"
+    for one in held:
+        one.undo()
+    with torch.profiler.profile(activities=CPU):
+        pass
+    assert len(begun) == 3

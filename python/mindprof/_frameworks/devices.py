@@ -126,6 +126,7 @@ class DeviceHost:
         finally:
             collected.release()
             tell_end()
+        collected.tell_failure()
         if collected.result is None:
             _warn(_DEVICES_ARE_LOST)
         return profile

@@ -132,6 +132,7 @@ class KinetoHost:
         finally:
             collected.release()
             tell_end()
+        collected.tell_failure()
         if collected.result is None:
             _warn(_IS_LOST)
         return profile

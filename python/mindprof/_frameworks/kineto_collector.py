@@ -238,12 +238,21 @@ class Collected(NamedTuple):
         result: What torch returned, or `None` if it was lost.
         records: The records that were taken from CUPTI, or `None` if the result has them.
         release: Releases Kineto once the records were read. CUPTI owns the names in them.
+        failure: The error of a device that has failed.
     """
 
     options: SessionOptions
     result: Any
     records: _core.DeviceRecords | None
     release: Callable[[], None]
+    failure: Exception | None = None
+
+    def tell_failure(self) -> None:
+        """Warns if a device has failed."""
+        if self.failure is not None:
+            first_line = str(self.failure).partition("\n")[0]
+            text = _DEVICE_FAILED.format(error=first_line)
+            warnings.warn(text, stacklevel=level_outside())
 
 
 def end_collection(
@@ -279,13 +288,10 @@ def end_collection(
         result, records = _end(torch, found)
     if result is None:
         _leave(found)
-    if failure is not None:
-        first_line = str(failure).partition("\n")[0]
-        warnings.warn(_DEVICE_FAILED.format(error=first_line), stacklevel=level_outside())
     if result is None or records is None:
         give_kineto_back()
-        return Collected(found.options, result, records, lambda: None)
-    return Collected(found.options, result, records, partial(_release, found))
+        return Collected(found.options, result, records, lambda: None, failure)
+    return Collected(found.options, result, records, partial(_release, found), failure)
 
 
 def _nothing_collected(session: _core.Session) -> Collected:
