@@ -5,9 +5,12 @@
 //! lock, so it is searched for once, through a callback that makes torch's list recognizable, and
 //! verified before it is used. If it is not found, forks are as dangerous as they are in torch.
 
-#![expect(
-    unsafe_code,
-    reason = "a lock of torch's is taken by an address that was searched for"
+#![cfg_attr(
+    all(target_os = "linux", target_arch = "x86_64"),
+    expect(
+        unsafe_code,
+        reason = "a lock of torch's is taken by an address that was searched for"
+    )
 )]
 
 use crate::symbols::Symbols;

@@ -93,6 +93,10 @@ pub struct Symbols {
     pub(crate) add_thread_local_callback: unsafe extern "C" fn(Callback) -> u64,
     pub(crate) remove_callback: unsafe extern "C" fn(u64),
     /// Takes the lock of the list of callbacks. `None` if it is not exported.
+    #[cfg_attr(
+        not(all(target_os = "linux", target_arch = "x86_64")),
+        expect(dead_code, reason = "the lock is searched for on x86-64 alone")
+    )]
     pub(crate) has_global_callbacks: Option<unsafe extern "C" fn() -> bool>,
     pub(crate) name: unsafe extern "C" fn(*const RecordFunction) -> *const c_char,
     /// Returns the overload of a scope with a schema, else an empty string. Observing operators does
