@@ -3,7 +3,7 @@
 //! A backward node is called by the autograd engine, so its own stack is of no use. It shows the
 //! stack of the forward operator that it belongs to.
 
-use mindprof_model::{Category, Event, EventId, Place, Profile, ScopeKind, StackId, StringId};
+use mindprof_model::{Category, Event, EventId, Profile, ScopeKind, StackId, StringId};
 use rustc_hash::FxHashMap;
 
 use crate::links::correlate::Correlation;
@@ -49,12 +49,12 @@ struct Rule {
     choose: fn(StackId, StackId) -> StackId,
     /// Whether a node without a sequence number takes the stack of the node before it.
     do_unnumbered_follow: bool,
-    /// Whether what a node's Python code calls keeps its own stack.
+    /// Whether what Python code inside a node calls keeps its own stack.
     keeps_python: bool,
 }
 
-/// The function in which the engine calls the `backward` of an `autograd.Function`.
-const PYTHON_NODE: (&str, &str) = ("torch/autograd/function.py", "apply");
+/// Part of the names of the frames in which a thread runs the engine.
+const ENGINE: &str = "run_backward";
 
 impl Sources {
     /// Finds the stacks. Events inside a backward node take the stack of the first forward event
@@ -92,8 +92,8 @@ impl Sources {
     /// A node that adds a gradient to a parameter has no number and no forward operator. The engine
     /// runs it right after the node that computed the gradient, so it shares the stack of that node.
     ///
-    /// A node may also be Python code: the `backward` of an `autograd.Function`. Events inside it are
-    /// charged to its lines.
+    /// Python code may run inside a node: the `backward` of an `autograd.Function`, or a hook of a
+    /// gradient. Its calls are charged to its lines.
     pub(crate) fn build_of_makers(
         profile: &Profile,
         tree: &Tree,
@@ -121,12 +121,15 @@ impl Sources {
         let mut forwards: Forwards<StackId> = Forwards::default();
         // By thread, the stack of the backward node that began last, until a forward operator runs.
         let mut latest = vec![StackId::NONE; profile.threads().len()];
-        let mut stacks = own;
-        let in_python = rule.keeps_python.then(|| in_python_nodes(profile));
-        let keeps = |stack: StackId| in_python.as_ref().is_some_and(|found| found[stack.index()]);
+        let mut stacks = own.clone();
+        let in_python = rule.keeps_python.then(|| PythonInNodes::build(profile));
+        let keeps = |event: &Event, stack: StackId, node: EventId| {
+            let in_python = in_python.as_ref();
+            in_python.is_some_and(|found| found.has(event, stack, own[node.index()]))
+        };
         for (index, event) in profile.events().iter().enumerate() {
             match backward[index] {
-                Some(node) if node.index() != index && keeps(stacks[index]) => {}
+                Some(node) if node.index() != index && keeps(event, own[index], node) => {}
                 // Nodes precede the events inside them.
                 Some(node) if node.index() != index => stacks[index] = stacks[node.index()],
                 Some(node) => {
@@ -158,19 +161,50 @@ impl Sources {
     }
 }
 
-/// Returns, by stack, whether it leads through the function in which the engine calls Python code.
-fn in_python_nodes(profile: &Profile) -> Vec<bool> {
-    let (file, function) = PYTHON_NODE;
-    let is_apply = |frame: &str| {
-        let place = Place::parse(frame);
-        place.is_some_and(|place| place.function == function && place.file.ends_with(file))
-    };
-    let is_apply: Vec<bool> = profile.strings().iter().map(is_apply).collect();
-    let mut found = vec![false];
-    for (caller, frame) in profile.stacks().nodes() {
-        found.push(found[caller.index()] || is_apply[frame.index()]);
+/// The Python code that runs inside backward nodes.
+///
+/// The engine calls it, so that its frames follow those of the node:
+///
+/// ```text
+/// node     main.py(9) > _engine_run_backward
+///   mul    main.py(9) > _engine_run_backward                     the node's own work
+///   norm   main.py(9) > _engine_run_backward > main.py(3): hook  called by Python code
+/// ```
+///
+/// A thread of the engine's own has no frames but those of such code.
+struct PythonInNodes {
+    /// By name, whether it is a frame of the engine's.
+    is_engine: Vec<bool>,
+    /// By stack, its innermost frame and the stack that it was called from.
+    nodes: Vec<Option<(StackId, StringId)>>,
+}
+
+impl PythonInNodes {
+    fn build(profile: &Profile) -> Self {
+        let names = profile.strings().iter();
+        let nodes = profile.stacks().nodes().map(Some);
+        Self {
+            is_engine: names.map(|name| name.contains(ENGINE)).collect(),
+            nodes: std::iter::once(None).chain(nodes).collect(),
+        }
     }
-    found
+
+    /// Returns whether an event with this stack, inside a node with that one, is Python code or was
+    /// called by it.
+    fn has(&self, event: &Event, stack: StackId, node: StackId) -> bool {
+        let innermost = if event.category == Category::PythonFunction {
+            Some(event.name)
+        } else {
+            let called = self.nodes[stack.index()].filter(|_| stack != node);
+            called.map(|(_, frame)| frame)
+        };
+        if innermost.is_none_or(|frame| self.is_engine[frame.index()]) {
+            return false;
+        }
+        let caller = |stack: &StackId| self.nodes[stack.index()].map(|(caller, _)| caller);
+        let mut callers = std::iter::successors(Some(stack), caller);
+        callers.any(|caller| caller == node)
+    }
 }
 
 /// Returns whether an event shows its recorded stack, provided that it is not inside a backward node.

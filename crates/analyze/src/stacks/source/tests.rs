@@ -120,8 +120,11 @@ fn backward_events_show_where_their_forward_was_called() {
 }
 
 // clip           |---|                    sequence 7, stack main
-// ClipBackward             |---------|    sequence 7, backward
-//   aten::gt                  |--|        called by the backward function of the user's
+// ClipBackward             |-----------|  sequence 7, backward
+//   aten::mul               |-|           the node's own work
+//   aten::gt                    |--|      called by the backward function of the user's
+//   hook                           |---|  Python code
+//     aten::norm                     |-|  called by it
 #[test]
 fn python_code_of_a_backward_node_has_its_own_lines() {
     let mut builder = Part::new();
@@ -143,14 +146,22 @@ fn python_code_of_a_backward_node_has_its_own_lines() {
         "train.py(12): backward",
     ];
     let own = stack(&mut builder, &frames);
+    let hook = stack(&mut builder, &[frames[0], frames[1], "train.py(20): hook"]);
     for (name, start, end, scope, stack) in [
         ("clip", 0, 10, ScopeKind::Function, main),
         ("ClipBackward", 20, 40, ScopeKind::Backward, engine),
+        ("aten::mul", 21, 23, ScopeKind::Function, engine),
         ("aten::gt", 25, 30, ScopeKind::Function, own),
+        ("train.py(20): hook", 31, 36, ScopeKind::Function, engine),
+        ("aten::norm", 32, 35, ScopeKind::Function, hook),
     ] {
+        let category = match name {
+            "train.py(20): hook" => Category::PythonFunction,
+            _ => Category::Operator,
+        };
         let name = builder.strings.intern(name);
         let (start, duration) = (Nanos(start), Nanos(end - start));
-        let mut event = Event::new(Category::Operator, name, thread, start, duration);
+        let mut event = Event::new(category, name, thread, start, duration);
         event.set_sequence((start < Nanos(25)).then_some(7));
         event.scope = scope;
         event.stack = stack;
@@ -166,7 +177,56 @@ fn python_code_of_a_backward_node_has_its_own_lines() {
     let makers = Sources::build_of_makers(&profile, &tree, &Correlation::default());
     let charged = |index| texts(&profile, makers.stack(&profile, EventId::from_index(index)));
     assert_eq!(charged(1), ["main"]);
-    assert_eq!(charged(2)[0], "train.py(12): backward");
+    assert_eq!(charged(2), ["main"]);
+    assert_eq!(charged(3)[0], "train.py(12): backward");
+    assert_eq!(charged(4), [frames[1], "main"]);
+    assert_eq!(charged(5)[0], "train.py(20): hook");
+}
+
+// clip           |---|                    sequence 7, stack main, on thread 1
+// ClipBackward             |-----------|  sequence 7, backward, on a thread of the engine
+//   aten::mul               |-|           the node's own work
+//   aten::norm                       |-|  called by a hook
+#[test]
+fn hooks_on_a_thread_of_the_engine_have_their_own_lines() {
+    let mut builder = Part::new();
+    let threads = [1, 2].map(|native| {
+        builder.add_thread(Thread {
+            process: 1,
+            native,
+            name: StringTable::EMPTY,
+            device: DeviceKind::Cpu,
+        })
+    });
+    let main = stack(&mut builder, &["main"]);
+    let hook = stack(&mut builder, &["train.py(20): hook"]);
+    for (name, thread, start, end, stack) in [
+        ("clip", 0, 0, 10, main),
+        ("ClipBackward", 1, 20, 40, StackId::NONE),
+        ("aten::mul", 1, 21, 23, StackId::NONE),
+        ("aten::norm", 1, 32, 35, hook),
+    ] {
+        let is_node = name == "ClipBackward";
+        let name = builder.strings.intern(name);
+        let (start, duration) = (Nanos(start), Nanos(end - start));
+        let mut event = Event::new(Category::Operator, name, threads[thread], start, duration);
+        event.set_sequence((thread == 0 || is_node).then_some(7));
+        event.stack = stack;
+        let mut links = Links::new(1, 0);
+        if is_node {
+            event.scope = ScopeKind::Backward;
+            links.set_forward_thread(ForwardThread::At(threads[0]));
+        }
+        builder.add_linked_event(event, links);
+    }
+    let profile = builder.into_profile().unwrap();
+    let keys = Keys::build(profile.strings());
+    let tree = Tree::build(&profile, &keys, &Correlation::default());
+    let makers = Sources::build_of_makers(&profile, &tree, &Correlation::default());
+    let charged = |index| texts(&profile, makers.stack(&profile, EventId::from_index(index)));
+    assert_eq!(charged(1), ["main"]);
+    assert_eq!(charged(2), ["main"]);
+    assert_eq!(charged(3), ["train.py(20): hook"]);
 }
 
 // f (Python)  |----------|    0..20   in main
