@@ -4,6 +4,7 @@ use mindprof_model::{DType, EventId};
 
 use super::card::device;
 use super::products::Product;
+use crate::advice::Confidence;
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Mending, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -17,6 +18,10 @@ pub(super) const RULE: Rule = Rule {
     needs: &[EventKind::Cpu],
     check,
 };
+
+/// The remedy for a program that computes in double precision everywhere.
+const IF_NOT_MEANT: &str = "convert where numbers come in if double precision is not meant: \
+                            torch.from_numpy(a).float(), model.float()";
 
 /// How long operators take in single precision, compared with double precision.
 const SINGLE: f64 = 0.5;
@@ -34,10 +39,11 @@ fn check(facts: &Facts<'_>) -> Outcome {
             _ => {}
         }
     }
-    // A program that computes in double precision everywhere means it.
-    if doubles.is_empty() || others < doubles.len() {
+    if doubles.is_empty() {
         return Outcome::Clean;
     }
+    // A program that computes in double precision everywhere may mean it, so that no saving is claimed.
+    let is_everywhere = others < doubles.len();
     let card = device(facts).and_then(|device| device.card());
     let arithmetic = card.map_or(SINGLE, |card| {
         (card.float64_tflops / card.float32_tflops).min(SINGLE)
@@ -61,6 +67,9 @@ fn check(facts: &Facts<'_>) -> Outcome {
         events: doubles,
         mending,
         blame: blamed.map(Blame::Frame),
+        remedy: is_everywhere.then_some(IF_NOT_MEANT),
+        confidence: is_everywhere.then_some(Confidence::Low),
+        is_hint: is_everywhere,
         ..Evidence::default()
     })
 }
@@ -119,16 +128,23 @@ mod tests {
     }
 
     #[test]
-    fn programs_in_one_precision_are_clean() {
+    fn programs_in_single_precision_are_clean() {
         assert_eq!(
             outcome(computing(DType::F32, 500), "double-precision"),
             "clean"
         );
+    }
+
+    // A model follows the type of its input, but a simulation means it.
+    #[test]
+    fn programs_in_double_precision_get_a_hint() {
         let all = training(4, |time, _| {
             time.takes(DType::F64, &[&[64, 64], &[64, 64]]);
             time.op("aten::mm", 100);
         });
-        assert_eq!(outcome(all, "double-precision"), "clean");
+        let finding = found(all, "double-precision");
+        assert!(finding.share.abs() < 1e-9, "{}", finding.share);
+        assert!(finding.remedy.contains("if double precision is not meant"));
     }
 
     #[test]

@@ -71,18 +71,29 @@ fn check(facts: &Facts<'_>) -> Outcome {
             && !around.is_in_operator
     };
     let pure: Vec<EventId> = facts.calls.iter().filter(is_pure).copied().collect();
-    let mut times: FxHashMap<StringId, u64> = FxHashMap::default();
+    // Sampled calls have a frame for each line of a function.
+    let function = |frame: StringId| facts.function_of(frame).unwrap_or(frame);
+    let mut of_frames: FxHashMap<StringId, u64> = FxHashMap::default();
+    let mut of_functions: FxHashMap<StringId, u64> = FxHashMap::default();
     for &id in &pure {
         if let Some(frame) = facts.frames[id.index()] {
-            *times.entry(frame).or_default() += facts.analysis.tree().self_time(id).0;
+            let time = facts.analysis.tree().self_time(id).0;
+            *of_frames.entry(frame).or_default() += time;
+            *of_functions.entry(function(frame)).or_default() += time;
         }
     }
-    let most = times.iter().max_by_key(|&(&frame, &time)| (time, frame));
-    let Some((&frame, _)) = most else {
+    let most = |times: &mut dyn Iterator<Item = (&StringId, &u64)>| {
+        let most = times.max_by_key(|&(&name, &time)| (time, name));
+        most.map(|(&name, _)| name)
+    };
+    let Some(found) = most(&mut of_functions.iter()) else {
         return Outcome::Clean;
     };
-    let is_of_frame = |id: &EventId| facts.frames[id.index()] == Some(frame);
-    let events: Vec<EventId> = pure.into_iter().filter(is_of_frame).collect();
+    let is_of_it = |frame: StringId| function(frame) == found;
+    let mut lines = (of_frames.iter()).filter(|&(&frame, _)| is_of_it(frame));
+    let frame = most(&mut lines);
+    let is_its_call = |id: &EventId| facts.frames[id.index()].is_some_and(is_of_it);
+    let events: Vec<EventId> = pure.into_iter().filter(is_its_call).collect();
     let mut mending = Mending::default();
     mending.remove(events.iter().copied());
     let once = facts.is_in_one_step(&events);
@@ -92,7 +103,7 @@ fn check(facts: &Facts<'_>) -> Outcome {
     Outcome::Found(Evidence {
         events,
         mending,
-        blame: Some(Blame::Frame(frame)),
+        blame: frame.map(Blame::Frame),
         confidence: once.then_some(Confidence::Low),
         remedy: is_plain.then_some(PLAIN),
         is_hint: is_plain,
@@ -175,6 +186,22 @@ mod tests {
         let finding = found(counting(500), "python-bound");
         assert_eq!(blamed(&finding), "count_words");
         assert_saves(&finding, 0.33);
+    }
+
+    // Sampled calls are named by the line that ran.
+    #[test]
+    fn the_lines_of_a_function_count_together() {
+        let profile = training(4, |time, _| {
+            time.sampled();
+            time.call("train.py(20): step", |time| time.op("aten::mm", 1_000));
+            for line in 31..36 {
+                time.python(&format!("train.py({line}): count_words"), 10 * line);
+            }
+        });
+        let finding = found(profile, "python-bound");
+        assert_eq!(blamed(&finding), "count_words");
+        assert_eq!(finding.place.as_ref().unwrap().line, 35);
+        assert_saves(&finding, 0.62);
     }
 
     /// Makes a tensor of a list, and computes with operators one by one.

@@ -1,5 +1,7 @@
 //! Steps spend their time on moving elements around.
 
+use mindprof_model::EventId;
+
 use crate::advice::facts::Facts;
 use crate::advice::rule::{Blame, Evidence, Outcome, Price, Rule};
 use crate::completeness::EventKind;
@@ -36,6 +38,13 @@ const SHUFFLES: [&str; 18] = [
     "aten::take_along_dim",
 ];
 
+/// The remedy if most of the time is spent in sorting.
+const SORTED: &str =
+    "torch.topk if only the first elements are used; or sort once outside of the step";
+
+/// Operators that sort.
+const SORTS: [&str; 2] = ["aten::sort", "aten::argsort"];
+
 /// Such operators have to be this part of the step.
 const MUCH: f64 = 0.15;
 
@@ -43,12 +52,16 @@ fn check(facts: &Facts<'_>) -> Outcome {
     let mut found = facts.named(&facts.operators, |name| SHUFFLES.contains(&name));
     found.retain(|&id| !facts.around(id).is_loading);
     let found = facts.outermost(&found);
-    let time: u64 = found.iter().map(|&id| facts.work(id).0).sum();
+    let total = |of: &[EventId]| of.iter().map(|&id| facts.work(id).0).sum::<u64>();
+    let time = total(&found);
     if (time as f64) < MUCH * facts.base.0 as f64 {
         return Outcome::Clean;
     }
+    let is_sort = |id: &EventId| SORTS.contains(&facts.name(*id));
+    let sorts: Vec<EventId> = found.iter().copied().filter(is_sort).collect();
     let blamed = facts.blamed(found.iter().map(|&id| (id, facts.work(id))));
     Outcome::Found(Evidence {
+        remedy: (total(&sorts) * 2 > time).then_some(SORTED),
         events: found,
         blame: blamed.map(Blame::Frame),
         ..Evidence::default()
@@ -71,6 +84,9 @@ mod tests {
         let finding = found(shuffling("aten::sort", 1_000), "shuffle-bound");
         assert_eq!(blamed(&finding), "route");
         assert_eq!(finding.count, 4);
+        assert!(finding.remedy.contains("torch.topk"));
+        let finding = found(shuffling("aten::gather", 1_000), "shuffle-bound");
+        assert!(!finding.remedy.contains("torch.topk"));
     }
 
     #[test]
