@@ -263,7 +263,8 @@ class InterposedFunction:
         none: Any | None = None,
         ours: Any | None = None,
         *,
-        around: tuple[Callable[[], object], Callable[[], object]] | None = None,
+        lock: Any | None = None,
+        before: Callable[[], object] | None = None,
     ) -> Self: ...
     def undo(self) -> None: ...
 

@@ -41,18 +41,20 @@ pub(crate) struct InterposedFunction {
 impl InterposedFunction {
     /// Interposes in `function`, which pybind11 must have made. If it returns `none` on a thread that
     /// started a recording, it returns `ours` instead. Without both, the object in torch's slot is
-    /// hidden from it, until the profiler that it starts has ended. `around` is called before it and
-    /// after it.
+    /// hidden from it, until the profiler that it starts has ended. `lock` is held meanwhile, and
+    /// `before` is called first.
     #[new]
-    #[pyo3(signature = (function, none = None, ours = None, *, around = None))]
+    #[pyo3(signature = (function, none = None, ours = None, *, lock = None, before = None))]
     fn new(
         function: &Bound<'_, PyAny>,
         none: Option<Py<PyAny>>,
         ours: Option<Py<PyAny>>,
-        around: Option<(Py<PyAny>, Py<PyAny>)>,
+        lock: Option<Py<PyAny>>,
+        before: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let definition = definition_of(function)?;
-        let mut known = lock(&KNOWN);
+        let guard = lock.map(|lock| Guard { lock, before });
+        let mut known = self::lock(&KNOWN);
         let position = known.iter().position(|one| one.function.is(function));
         let index = position.unwrap_or(known.len());
         if position.is_none() {
@@ -61,13 +63,13 @@ impl InterposedFunction {
                 definition: definition as usize,
                 theirs: Method::read(definition)?,
                 answers: none.zip(ours),
-                around: None,
+                guard: None,
                 holders: 0,
             });
         }
         known[index].holders += 1;
-        if around.is_some() {
-            known[index].around = around;
+        if guard.is_some() {
+            known[index].guard = guard;
         }
         known[index].theirs.interpose(definition);
         Ok(Self {
@@ -133,9 +135,47 @@ struct Known {
     theirs: Method,
     /// The answer that is replaced, and our answer.
     answers: Option<(Py<PyAny>, Py<PyAny>)>,
-    /// Called before and after torch's method.
-    around: Option<(Py<PyAny>, Py<PyAny>)>,
+    guard: Option<Guard>,
     holders: usize,
+}
+
+/// A lock for calls of torch's method, and a function to call before each.
+struct Guard {
+    /// A lock that is held.
+    lock: Py<PyAny>,
+    /// Called first.
+    before: Option<Py<PyAny>>,
+}
+
+impl Guard {
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        let before = self.before.as_ref();
+        Self {
+            lock: self.lock.clone_ref(py),
+            before: before.map(|before| before.clone_ref(py)),
+        }
+    }
+
+    /// Calls torch's method with the lock held, unless a signal ends the wait for it.
+    fn call(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce() -> *mut ffi::PyObject,
+    ) -> *mut ffi::PyObject {
+        let is_held = ignore_errors(py, self.lock.call_method0(py, "acquire")).is_some();
+        if let Some(before) = &self.before {
+            ignore_errors(py, before.call0(py));
+        }
+        let answer = call();
+        if is_held {
+            let raised = PyErr::take(py);
+            ignore_errors(py, self.lock.call_method0(py, "release"));
+            if let Some(raised) = raised {
+                raised.restore(py);
+            }
+        }
+        answer
+    }
 }
 
 /// The functions known so far. The lock is taken with the GIL held.
@@ -269,13 +309,12 @@ unsafe fn respond(
         // SAFETY: only function objects are known, and they are kept alive.
         receiver == unsafe { (*one.function.as_ptr().cast::<FunctionObject>()).receiver }
     });
-    let cloned = |pair: &Option<(Py<PyAny>, Py<PyAny>)>| {
-        let pair = pair.as_ref();
-        pair.map(|(first, second)| (first.clone_ref(py), second.clone_ref(py)))
-    };
-    let Some((theirs, answers, around)) =
-        found.map(|one| (one.theirs, cloned(&one.answers), cloned(&one.around)))
-    else {
+    let Some((theirs, answers, guard)) = found.map(|one| {
+        let answers = one.answers.as_ref();
+        let answers = answers.map(|(none, ours)| (none.clone_ref(py), ours.clone_ref(py)));
+        let guard = one.guard.as_ref().map(|guard| guard.clone_ref(py));
+        (one.theirs, answers, guard)
+    }) else {
         PyRuntimeError::new_err("the function was never interposed in").restore(py);
         return std::ptr::null_mut();
     };
@@ -285,17 +324,10 @@ unsafe fn respond(
             Some(observer) => observer.without_slot(|| call(theirs)),
             None => call(theirs),
         };
-        let Some((before, after)) = around else {
-            return without_slot();
+        return match guard {
+            Some(guard) => guard.call(py, without_slot),
+            None => without_slot(),
         };
-        ignore_errors(py, before.call0(py));
-        let answer = without_slot();
-        let raised = PyErr::take(py);
-        ignore_errors(py, after.call0(py));
-        if let Some(raised) = raised {
-            raised.restore(py);
-        }
-        return answer;
     };
     let answer = call(theirs);
     // SAFETY: the caller guarantees an owned object or null.

@@ -337,20 +337,25 @@ def _wait_for_devices(torch: ModuleType, own: Collection) -> Exception | None:
                 if getattr(device, "is_current_stream_capturing", lambda: False)():
                     own.records.stays_attached = True
                     continue
-                for number in _devices_in_use(torch, group):
-                    device.synchronize(number)
+                if group is ProfilerActivity.CUDA:
+                    _wait_for_cuda(torch)
+                else:
+                    device.synchronize()
     except RuntimeError as error:
         own.records.stays_attached = True
         return error
     return None
 
 
-def _devices_in_use(torch: ModuleType, group: ProfilerActivity) -> list[int | None]:
-    """Returns the devices to wait for: all with work of this process if torch tells, else one."""
+def _wait_for_cuda(torch: ModuleType) -> None:
+    """Synchronizes all CUDA devices in use here if torch tells them, else the current one."""
     is_used = getattr(torch._C, "_cuda_hasPrimaryContext", None)
-    if group is not ProfilerActivity.CUDA or is_used is None:
-        return [None]
-    return [number for number in range(torch.cuda.device_count()) if is_used(number)]
+    if is_used is None:
+        torch.cuda.synchronize()
+        return
+    for number in range(torch.cuda.device_count()):
+        if is_used(number):
+            torch.cuda.synchronize(number)
 
 
 def tell_end() -> None:

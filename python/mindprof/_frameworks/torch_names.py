@@ -63,17 +63,12 @@ def watched(
         before: Called before a profiler is prepared or started, also if that is done by us.
     """
     native = torch._C._autograd
-    acquire, release = lock.acquire, lock.release
-
-    def begin() -> None:
-        acquire()
-        before()
-
     held = []
     for name in (*_BEGINNINGS, _END):
-        around = (acquire if name == _END else begin), release
+        first = None if name == _END else before
         with suppress(AttributeError, TypeError):
-            held.append(_core.InterposedFunction(getattr(native, name), around=around))
+            function = getattr(native, name)
+            held.append(_core.InterposedFunction(function, lock=lock, before=first))
     return held
 
 
