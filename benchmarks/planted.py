@@ -172,6 +172,22 @@ def contiguous_back_and_forth() -> tuple[Step, Step]:
     return lambda: job.step(attend()), lambda: job.step(in_place())
 
 
+@planted("one-hot-product", "encode")
+def one_hot_inputs() -> tuple[Step, Step]:
+    """Indices that become one-hot vectors before the first layer."""
+    job = Job()
+    table = torch.randn(2000, 256)
+    ids = torch.randint(0, 2000, (8, 128))
+
+    def encode() -> torch.Tensor:
+        return nn.functional.one_hot(ids, 2000).float() @ table
+
+    def look_up() -> torch.Tensor:
+        return nn.functional.embedding(ids, table)
+
+    return lambda: job.step(encode().sum(0)), lambda: job.step(look_up().sum(0))
+
+
 def cpu_ms(step: Step) -> float:
     """Returns the time of a step, as an average of a few."""
     start = time.process_time()

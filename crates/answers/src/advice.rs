@@ -120,11 +120,14 @@ pub struct Advice {
     /// Whether a replay of the recording takes another time than the recording, so that nothing is
     /// priced.
     pub is_doubtful: bool,
-    /// The number of steps that the advice rests on.
+    /// The number of steps that the advice rests on. A program without steps counts as one.
     pub steps: usize,
+    /// Whether the program has steps.
+    pub has_steps: bool,
 }
 
-/// The profiler's own cost in the steps of a recording.
+/// The profiler's own cost in the steps of a recording, or in all of a program without steps but its
+/// imports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Overhead {
     /// The recorded time of an average step.
@@ -137,6 +140,9 @@ pub struct Overhead {
     /// The time that an average step is estimated to take without a profiler.
     #[serde(rename = "unrecorded_us", serialize_with = "micros")]
     pub unrecorded: Nanos,
+    /// The time of the imports that the other times of a program without steps leave out.
+    #[serde(rename = "imports_us", serialize_with = "micros")]
+    pub imports: Nanos,
 }
 
 impl Overhead {
@@ -163,12 +169,16 @@ impl Advice {
         let facts = Facts::build(analysis, own, &replay, frames);
         let missing = Missing::of(&facts.completeness);
         let steps = replay.steps().len();
+        let imports = facts.base.saturating_sub(facts.whole);
+        let average = |all: Nanos| Nanos(all.saturating_sub(imports).0 / steps as u64);
         let mut advice = Self {
             steps,
+            has_steps: replay.has_steps(),
             overhead: Overhead {
-                recorded: Nanos(replay.measured().total().0 / steps as u64),
-                replayed: Nanos(replay.recorded().total().0 / steps as u64),
-                unrecorded: Nanos(facts.base.0 / steps as u64),
+                recorded: average(replay.measured().total()),
+                replayed: average(replay.recorded().total()),
+                unrecorded: average(facts.base),
+                imports,
             },
             ..Self::default()
         };

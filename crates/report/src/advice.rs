@@ -78,27 +78,40 @@ pub(crate) const fn nothing_found(advice: &Advice) -> &'static str {
     }
 }
 
-/// Returns the time of a step, and what the profiler took of it.
+/// Returns the time of a step, or of a program without steps, and what the profiler took of it.
 pub(crate) fn overhead_text(advice: &Advice) -> String {
     let overhead = &advice.overhead;
-    let average = if advice.steps == 1 { "" } else { " on average" };
-    let steps = counted(advice.steps as u64, "step");
+    let text = if advice.has_steps {
+        let steps = counted(advice.steps as u64, "step");
+        let average = if advice.steps == 1 { "" } else { " on average" };
+        format!("{steps} of {}", time_text(advice, average))
+    } else {
+        format!("A program without steps: {}", time_text(advice, ""))
+    };
+    if overhead.imports == Nanos::ZERO {
+        return text;
+    }
+    let imports = short_time(overhead.imports);
+    format!("{text}, and {imports} of imports that are not counted")
+}
+
+/// Returns the time of a step, with the word for an average behind it.
+fn time_text(advice: &Advice, average: &str) -> String {
+    let overhead = &advice.overhead;
     let (recorded, replayed) = (short_time(overhead.recorded), short_time(overhead.replayed));
     let share = overhead.share();
     let differs = differ(overhead.recorded, overhead.replayed);
     if advice.is_doubtful {
         return format!(
-            "{steps} of {recorded}{average}, but a replay of that takes {replayed}: work waits for \
+            "{recorded}{average}, but a replay of that takes {replayed}: work waits for \
              something that the recording does not tell, so nothing is priced"
         );
     }
     if share < 0.005 && differs {
-        return format!(
-            "{steps} of {recorded}{average} ({replayed} in the replay that estimates savings)"
-        );
+        return format!("{recorded}{average} ({replayed} in the replay that estimates savings)");
     }
     if share < 0.005 {
-        return format!("{steps} of {recorded}{average}");
+        return format!("{recorded}{average}");
     }
     let replayed = if differs {
         format!(", {replayed} in the replay that estimates savings")
@@ -106,7 +119,7 @@ pub(crate) fn overhead_text(advice: &Advice) -> String {
         String::new()
     };
     format!(
-        "{steps} of {}{average} without the profiler ({recorded} recorded{replayed}, {} of it the profiler's own cost)",
+        "{}{average} without the profiler ({recorded} recorded{replayed}, {} of it the profiler's own cost)",
         short_time(overhead.unrecorded),
         share_text(share)
     )
@@ -141,11 +154,11 @@ fn push_finding(text: &mut String, finding: &Finding, advice: &Advice, width: Op
         let (function, file) = (visible(&place.function), visible(&place.file));
         shown.push(format!("{function} ({file}:{})", place.line));
     }
-    shown.push(evidence_text(finding));
+    shown.push(evidence_text(finding, advice));
     shown.retain(|part| !part.is_empty());
     push_indented(text, &shown.join(", "), "", width);
     if finding.share > 0.0 {
-        let price = price_text(finding, advice.overhead.unrecorded);
+        let price = price_text(finding, advice);
         push_indented(text, &price, "", width);
     } else if let Some(stake) = stake_text(finding, advice) {
         push_indented(text, &stake, "", width);
@@ -160,11 +173,12 @@ const SHRINKING: [&str; 3] = ["idle-pipes", "unaligned-cube", "underfilled-devic
 pub(crate) fn stake_text(finding: &Finding, advice: &Advice) -> Option<String> {
     let step = advice.overhead.unrecorded;
     let time = Nanos(finding.recorded.0 / advice.steps.max(1) as u64);
+    let unit = unit(advice);
     let is_known = SHRINKING.contains(&finding.rule.id) && time > Nanos::ZERO && step > Nanos::ZERO;
     is_known.then(|| {
         let share = (time.0 as f64 / step.0 as f64).min(1.0);
         format!(
-            "this work takes {} of an average step ({}); how much less is not known",
+            "this work takes {} of {unit} ({}); how much less is not known",
             short_time(time),
             share_text(share)
         )
@@ -181,24 +195,52 @@ pub(crate) fn least_or_about(finding: &Finding) -> &'static str {
 }
 
 /// Returns what mending saves of a step.
-pub(crate) fn price_text(finding: &Finding, step: Nanos) -> String {
-    let saved = Nanos((step.0 as f64 * finding.share) as u64);
-    let (saved, confidence) = (short_time(saved), confidence_text(finding.confidence));
+pub(crate) fn price_text(finding: &Finding, advice: &Advice) -> String {
+    let (saved, unit) = (saved_text(finding, advice), unit(advice));
+    let confidence = confidence_text(finding.confidence);
     if finding.is_least() {
-        return format!("saves {saved} of an average step or more, {confidence} confidence");
+        return format!("saves {saved} of {unit} or more, {confidence} confidence");
     }
     format!(
-        "saves about {saved} of an average step ({} to {}), {confidence} confidence",
+        "saves about {saved} of {unit} ({} to {}), {confidence} confidence",
         share_text(finding.low),
         share_text(finding.high),
     )
 }
 
+/// Returns the time that mending the cause of a finding is likely to save of a step, or of a program
+/// without steps.
+pub(crate) fn saved_text(finding: &Finding, advice: &Advice) -> String {
+    let step = advice.overhead.unrecorded;
+    short_time(Nanos((step.0 as f64 * finding.share) as u64))
+}
+
+/// Returns the time that savings are parts of, in words.
+pub(crate) const fn unit(advice: &Advice) -> &'static str {
+    if advice.has_steps {
+        "an average step"
+    } else {
+        "the program"
+    }
+}
+
+/// Returns the bytes that are concerned in each step, or in a program without steps.
+pub(crate) fn bytes_text(bytes: u64, advice: &Advice) -> String {
+    let bytes = memory_text(bytes.cast_signed());
+    if advice.has_steps {
+        format!("{bytes} a step")
+    } else {
+        bytes
+    }
+}
+
 /// Returns the numbers that a finding rests on.
-pub(crate) fn evidence_text(finding: &Finding) -> String {
+pub(crate) fn evidence_text(finding: &Finding, advice: &Advice) -> String {
     let mut parts = Vec::new();
     if finding.count > 0 {
-        parts.push(if finding.per_step >= 1.5 {
+        parts.push(if !advice.has_steps {
+            counted(finding.count as u64, "event")
+        } else if finding.per_step >= 1.5 {
             format!("{:.0} events a step", finding.per_step)
         } else if finding.per_step > 0.95 {
             "one event a step".into()
@@ -207,7 +249,7 @@ pub(crate) fn evidence_text(finding: &Finding) -> String {
         });
     }
     if let Some(bytes) = finding.bytes {
-        parts.push(format!("{} a step", memory_text(bytes.cast_signed())));
+        parts.push(bytes_text(bytes, advice));
     }
     // The place says the rest if the events are calls of the blamed function.
     let is_said = |name: &str| {
@@ -333,6 +375,8 @@ fn short_name(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use mindprof_answers::Overhead;
+
     use super::*;
 
     #[test]
@@ -354,6 +398,27 @@ mod tests {
         ] {
             assert_eq!(short_name(name), short);
         }
+    }
+
+    #[test]
+    fn a_program_without_steps_is_not_called_a_step() {
+        let advice = Advice {
+            steps: 1,
+            overhead: Overhead {
+                recorded: Nanos(2_000_000),
+                replayed: Nanos(2_000_000),
+                unrecorded: Nanos(1_000_000),
+                imports: Nanos(5_000_000),
+            },
+            ..Advice::default()
+        };
+        assert_eq!(
+            overhead_text(&advice),
+            "A program without steps: 1.00 ms without the profiler (2.00 ms recorded, 50 % of it \
+             the profiler's own cost), and 5.00 ms of imports that are not counted"
+        );
+        assert_eq!(unit(&advice), "the program");
+        assert_eq!(bytes_text(1 << 20, &advice), "1.00 MB");
     }
 
     #[test]

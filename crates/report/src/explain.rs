@@ -1,6 +1,6 @@
 //! A profile explained in one page of Markdown, for people and for programs that read text.
 
-use mindprof_answers::{Explanation, Finding};
+use mindprof_answers::{Advice, Explanation, Finding};
 use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
@@ -81,13 +81,14 @@ fn push_findings(text: &mut String, explanation: &Explanation) {
         push_line(text, &format!("{}.", nothing_found(advice)));
     }
     for (number, finding) in advice.findings.iter().enumerate() {
-        push_finding(text, number + 1, finding, advice.overhead.unrecorded);
+        push_finding(text, number + 1, finding, advice);
     }
 }
 
-fn push_finding(text: &mut String, number: usize, finding: &Finding, step: Nanos) {
+fn push_finding(text: &mut String, number: usize, finding: &Finding, advice: &Advice) {
     let share = if finding.share > 0.0 {
-        format!("{} of the step", share_text(finding.share))
+        let unit = if advice.has_steps { "step" } else { "program" };
+        format!("{} of the {unit}", share_text(finding.share))
     } else {
         "no time".into()
     };
@@ -100,12 +101,15 @@ fn push_finding(text: &mut String, number: usize, finding: &Finding, step: Nanos
         let place = format!("{} ({}:{})", place.function, place.file, place.line);
         push_line(text, &format!("   - where: {}", code(&place)));
     }
-    let evidence = evidence_text(finding);
+    let evidence = evidence_text(finding, advice);
     if !evidence.is_empty() {
         push_line(text, &format!("   - evidence: {}", code(&evidence)));
     }
     if finding.share > 0.0 {
-        push_line(text, &format!("   - price: {}", price_text(finding, step)));
+        push_line(
+            text,
+            &format!("   - price: {}", price_text(finding, advice)),
+        );
     }
     push_line(text, &format!("   - try: {}", finding.remedy));
 }

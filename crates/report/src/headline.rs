@@ -11,7 +11,6 @@ use mindprof_formats::counted;
 use mindprof_model::Nanos;
 
 use crate::advice;
-use crate::number::memory_text;
 use crate::screen::is_passing_on;
 use crate::steps::{is_share, percent, short_time};
 use crate::visible::visible;
@@ -53,7 +52,7 @@ pub(crate) fn headline_text(headline: &Headline, advice: &Advice, sources: &Sour
             format!("{share} of the time is spent in float64 operators, {places}")
         }
         Subject::Function(culprit) => culprit_text(headline, &culprit),
-        Subject::Finding(finding) => cause_text(finding, advice.overhead.unrecorded),
+        Subject::Finding(finding) => cause_text(finding, advice),
         Subject::Operator(operator) => format!(
             "{} is the operator with the most time: {} in {}",
             visible(&operator.called.name),
@@ -69,15 +68,15 @@ pub(crate) fn headline_text(headline: &Headline, advice: &Advice, sources: &Sour
 
 /// Returns what is wrong, and what mending it saves of a step; or if that is no time, how much memory
 /// is concerned.
-fn cause_text(finding: &Finding, step: Nanos) -> String {
+fn cause_text(finding: &Finding, advice: &Advice) -> String {
     let cause = finding.rule.cause;
     if finding.share > 0.0 {
-        let saved = short_time(Nanos((step.0 as f64 * finding.share) as u64));
+        let (saved, unit) = (advice::saved_text(finding, advice), advice::unit(advice));
         let about = advice::least_or_about(finding);
-        return format!("{cause}: mending it saves {about} {saved} of an average step");
+        return format!("{cause}: mending it saves {about} {saved} of {unit}");
     }
     match finding.bytes {
-        Some(bytes) => format!("{cause}: {} a step", memory_text(bytes as i64)),
+        Some(bytes) => format!("{cause}: {}", advice::bytes_text(bytes, advice)),
         None => cause.into(),
     }
 }

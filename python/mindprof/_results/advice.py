@@ -44,17 +44,20 @@ class Finding(NamedTuple):
 
 
 class Overhead(NamedTuple):
-    """The profiler's own cost.
+    """The profiler's own cost, in a step or in a program without steps.
 
     Args:
         recorded_us: The recorded time of an average step, in microseconds.
         replayed_us: Its time in a replay of the recording, which prices come from.
         unrecorded_us: The time that an average step is estimated to take without a profiler.
+        imports_us: The time of the imports that the other times of a program without steps leave
+            out.
     """
 
     recorded_us: float
     replayed_us: float
     unrecorded_us: float
+    imports_us: float
 
 
 class Advice:
@@ -68,7 +71,8 @@ class Advice:
         overhead: The profiler's own cost.
         is_doubtful: Whether the replay takes more than 25 % more or less time than the recording.
             Nothing is priced then.
-        steps: The number of steps that the advice rests on.
+        steps: The number of steps that the advice rests on. A program without steps counts as one.
+        has_steps: Whether the program has steps.
     """
 
     findings: list[Finding]
@@ -78,6 +82,7 @@ class Advice:
     overhead: Overhead
     is_doubtful: bool
     steps: int
+    has_steps: bool
 
     def __init__(self, recording: _core.Profile, mine: str | Sequence[str] | None = None) -> None:
         """Asks the engine.
@@ -98,6 +103,7 @@ class Advice:
         self.overhead = Overhead(**answer["overhead"])
         self.is_doubtful = answer["is_doubtful"]
         self.steps = answer["steps"]
+        self.has_steps = answer["has_steps"]
 
     def __str__(self) -> str:
         """Returns the advice as text of 80 columns."""

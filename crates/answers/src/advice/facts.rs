@@ -136,7 +136,7 @@ impl<'a> Facts<'a> {
         }
         facts.by_name = ByName::build(profile, &facts.events);
         facts.busy = facts.busy_time();
-        if facts.completeness.steps == 0 {
+        if !replay.has_steps() {
             facts.whole = base.saturating_sub(facts.import_time());
         }
         facts

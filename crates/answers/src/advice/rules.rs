@@ -43,6 +43,7 @@ mod misaligned_matmul;
 mod module_hooks;
 mod module_loops;
 mod npu;
+mod one_hot_product;
 mod opaque_graph;
 mod operator_loop;
 mod optimizer_loop;
@@ -115,6 +116,7 @@ pub const RULES: &[&Rule] = &[
     &metric_loop::RULE,
     &misaligned_matmul::RULE,
     &module_hooks::RULE,
+    &one_hot_product::RULE,
     &opaque_graph::RULE,
     &operator_loop::RULE,
     &optimizer_loop::RULE,

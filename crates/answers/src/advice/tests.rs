@@ -5,7 +5,7 @@ use std::path::Path;
 use mindprof_model::Nanos;
 
 use super::rules::kit::{Drawing, advise, found, outcome, program, training};
-use super::{Advice, MOST_FINDINGS, RULES};
+use super::{Advice, MOST_FINDINGS, Overhead, RULES};
 
 fn ids(advice: &Advice) -> Vec<&'static str> {
     advice.findings.iter().map(|found| found.rule.id).collect()
@@ -243,4 +243,41 @@ fn the_profilers_start_is_no_part_of_a_step() {
         (Nanos(900_000)..Nanos(1_010_000)).contains(&unrecorded),
         "{unrecorded:?}"
     );
+}
+
+// Savings are parts of what the program does after its imports, and so are the times beside them.
+#[test]
+fn imports_are_no_part_of_a_program_without_steps() {
+    let profile = program(|time| {
+        time.range("import torch", |time| time.idle(30_000));
+        time.call("infer.py(4): main", |time| {
+            time.op("aten::mm", 4_000);
+            time.python("infer.py(9): parse", 6_000);
+        });
+    });
+    let advice = advise(profile);
+    assert!(!advice.has_steps && advice.steps == 1);
+    let Overhead {
+        recorded,
+        unrecorded,
+        imports,
+        ..
+    } = advice.overhead;
+    assert_eq!(imports, Nanos(30_000_000));
+    assert!(
+        (Nanos(9_900_000)..Nanos(10_200_000)).contains(&recorded),
+        "{recorded:?}"
+    );
+    let parsing = (advice.findings.iter()).find(|one| one.rule.id == "python-bound");
+    let saved = parsing.expect("parse takes most of the time").time;
+    assert!(saved < unrecorded && saved > Nanos(5_000_000), "{saved:?}");
+}
+
+#[test]
+fn steps_leave_no_imports_out() {
+    let advice = advise(training(4, |time, _| {
+        time.range("import torch", |time| time.idle(500));
+        time.op("aten::mm", 500);
+    }));
+    assert!(advice.has_steps && advice.overhead.imports == Nanos::ZERO);
 }

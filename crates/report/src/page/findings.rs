@@ -11,7 +11,9 @@ use super::contents::Contents;
 use super::events::DrawnEvents;
 use super::markup::{escaped, shown, with_units};
 use super::names;
-use crate::advice::{evidence_text, nothing_found, price_text, share_text, stake_text};
+use crate::advice::{
+    evidence_text, nothing_found, price_text, saved_text, share_text, stake_text, unit,
+};
 use crate::sentence::sentence;
 use crate::steps::short_time;
 
@@ -36,7 +38,7 @@ pub(super) fn memory_findings(contents: &Contents<'_>) -> String {
     let mut items = String::new();
     for (number, finding) in findings {
         let place = place_text(finding).map(|place| format!("in {place}"));
-        let evidence = evidence_text(finding);
+        let evidence = evidence_text(finding, &contents.explanation.advice);
         let parts = place.into_iter().chain([evidence]);
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
         let link = finding_link(number, finding);
@@ -129,11 +131,11 @@ fn place_text(finding: &Finding) -> Option<String> {
 fn finding_lines(contents: &Contents<'_>, finding: &Finding) -> Vec<String> {
     let shown = place_text(finding)
         .into_iter()
-        .chain([evidence_text(finding)]);
+        .chain([evidence_text(finding, &contents.explanation.advice)]);
     let shown: Vec<String> = shown.filter(|part| !part.is_empty()).collect();
     let mut lines = vec![shown.join(", ")];
     if finding.share > 0.0 {
-        let price = price_text(finding, contents.explanation.advice.overhead.unrecorded);
+        let price = price_text(finding, &contents.explanation.advice);
         lines.push(sentence(&price));
     } else if let Some(stake) = stake_text(finding, &contents.explanation.advice) {
         lines.push(sentence(&stake));
@@ -157,11 +159,12 @@ fn basis_text(finding: &Finding, advice: &Advice) -> Option<String> {
     let saved = Nanos((step.0 as f64 * finding.share) as u64);
     let left = step.saturating_sub(saved);
     let mut text = format!(
-        "An average step takes {} without the profiler's own cost. Replayed without this work, so \
+        "{} takes {} without the profiler's own cost. Replayed without this work, so \
          that what overlaps with other work counts for nothing, it takes {}: {} less",
+        sentence(unit(advice)),
         short_time(step),
         short_time(left),
-        short_time(saved)
+        saved_text(finding, advice)
     );
     let events = Nanos(finding.recorded.0 / advice.steps.max(1) as u64);
     if events == Nanos::ZERO {
@@ -178,7 +181,12 @@ fn basis_text(finding: &Finding, advice: &Advice) -> Option<String> {
     let events = short_time(events);
     let _ = write!(
         text,
-        ". The events that show it take {events} of a step{rest}"
+        ". The events that show it take {events} of {}{rest}",
+        if advice.has_steps {
+            "a step"
+        } else {
+            "the program"
+        }
     );
     Some(text)
 }
@@ -247,10 +255,12 @@ mod tests {
         };
         let advice = Advice {
             steps: 2,
+            has_steps: true,
             overhead: Overhead {
                 recorded: Nanos(12_000_000),
                 replayed: Nanos(12_000_000),
                 unrecorded: Nanos(10_000_000),
+                imports: Nanos::ZERO,
             },
             ..Advice::default()
         };

@@ -58,7 +58,7 @@ fn warning(contents: &Contents<'_>) -> String {
         // Gaps are told with their numbers.
         let missing = incomplete_text(&contents.explanation.advice.incomplete);
         let flaw = missing.as_deref().map_or_else(
-            || evidence_text(finding),
+            || evidence_text(finding, &contents.explanation.advice),
             |missing| missing.trim_start_matches("Incomplete: ").into(),
         );
         format!(
@@ -122,12 +122,18 @@ fn savings(contents: &Contents<'_>) -> String {
     html
 }
 
-fn bound(contents: &Contents<'_>) -> &'static str {
-    match contents.path.bound_by {
-        Bound::Cpu => "the CPU determines the time of a step",
-        Bound::Gpu => "the device determines the time of a step",
-        Bound::Communication => "communication determines the time of a step",
-    }
+fn bound(contents: &Contents<'_>) -> String {
+    let what = match contents.path.bound_by {
+        Bound::Cpu => "the CPU",
+        Bound::Gpu => "the device",
+        Bound::Communication => "communication",
+    };
+    let of = if contents.path.has_steps {
+        "a step"
+    } else {
+        "the program"
+    };
+    format!("{what} determines the time of {of}")
 }
 
 /// Returns the facts behind the verdict in a sentence or two.
@@ -153,7 +159,7 @@ fn summary(contents: &Contents<'_>) -> String {
         let _ = write!(text, "{of} is {split}. ");
     }
     if contents.path.steps > 0 {
-        let _ = write!(text, "{}.", sentence(bound(contents)));
+        let _ = write!(text, "{}.", sentence(&bound(contents)));
     }
     with_units(text.trim_end())
 }

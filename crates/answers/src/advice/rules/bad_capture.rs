@@ -17,6 +17,9 @@ pub(super) const RULE: Rule = Rule {
 /// Fewer steps tell nothing about what differs from step to step.
 const ENOUGH_STEPS: u64 = 2;
 
+/// The remedy if there are no steps at all. Optimizers mark them for `mindprof run`.
+const MARK_STEPS: &str = "if the program has a loop, mark its steps: with profile() as prof, and prof.step() at the end of each";
+
 /// The largest parts that may be lost, or be the profiler's own.
 const LOST: f64 = 0.01;
 const RECORDING: f64 = 0.5;
@@ -62,7 +65,8 @@ fn flaw(facts: &Facts<'_>) -> Option<(&'static str, Option<&'static str>)> {
         return Some(("most of the time has nothing recorded in it", Some(remedy)));
     }
     let steps = facts.completeness.steps;
-    (steps < ENOUGH_STEPS).then_some(("fewer than two steps", None))
+    let remedy = (steps == 0).then_some(MARK_STEPS);
+    (steps < ENOUGH_STEPS).then_some(("fewer than two steps", remedy))
 }
 
 /// Returns whether most of the time of the steps is in no operator, no call of a device's runtime, no
@@ -126,6 +130,18 @@ mod tests {
             flaw(limited).as_deref(),
             Some("only some operators were recorded")
         );
+    }
+
+    #[test]
+    fn a_program_without_steps_is_told_to_mark_them() {
+        let profile = program(|time| time.op("aten::mm", 500));
+        assert!(
+            found(profile, "bad-capture")
+                .remedy
+                .contains("mark its steps")
+        );
+        let profile = training(1, |time, _| time.op("aten::mm", 500));
+        assert!(found(profile, "bad-capture").remedy.contains("two steps"));
     }
 
     #[test]

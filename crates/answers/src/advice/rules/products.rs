@@ -43,6 +43,11 @@ impl Product {
         }
     }
 
+    /// Returns the rows of the left matrix, or of all left matrices.
+    pub(super) const fn rows(&self) -> u64 {
+        self.pairs * self.rows
+    }
+
     /// Returns whether a name is that of an operator that computes a product.
     pub(super) fn is_name(name: &str) -> bool {
         matches!(
