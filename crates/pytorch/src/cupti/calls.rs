@@ -16,7 +16,7 @@ use std::ffi::c_void;
 use std::mem::{self, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use mindprof_record::{ThreadHandle, ticks};
 
@@ -54,12 +54,39 @@ pub(super) struct Calls {
     /// The number of the current opening, or zero. It changes only under the lock.
     open: AtomicU64,
     state: Mutex<State>,
+    /// Told when no full run is on its way any more.
+    arrived: Condvar,
 }
 
 struct State {
     openings: u64,
     /// The runs that threads are filling.
     runs: Vec<Arc<Run>>,
+    /// The number of full runs that threads are handing over.
+    on_their_way: usize,
+}
+
+/// A run that its thread hands over to the collection, which does not end before.
+struct Full<'a> {
+    run: Arc<Run>,
+    calls: &'a Calls,
+}
+
+impl Full<'_> {
+    /// Returns its records.
+    fn filled(&self) -> Filled {
+        Filled::calls(Arc::clone(&self.run))
+    }
+}
+
+impl Drop for Full<'_> {
+    fn drop(&mut self) {
+        let mut state = self.calls.lock();
+        state.on_their_way -= 1;
+        if state.on_their_way == 0 {
+            self.calls.arrived.notify_all();
+        }
+    }
 }
 
 impl Calls {
@@ -69,7 +96,9 @@ impl Calls {
             state: Mutex::new(State {
                 openings: 0,
                 runs: Vec::new(),
+                on_their_way: 0,
             }),
+            arrived: Condvar::new(),
         }
     }
 
@@ -83,11 +112,16 @@ impl Calls {
         self.open.store(state.openings, Ordering::Relaxed);
     }
 
-    /// Stops to record, and returns what threads have recorded that was not handed over before.
+    /// Stops to record, and returns what threads have recorded that was not handed over before. Waits
+    /// for the runs that are being handed over, for which a thread needs nothing but memory.
     pub(super) fn close(&self) -> Vec<Filled> {
         let mut state = self.lock();
         // Relaxed: a thread that sees it later fills a run that nobody reads.
         self.open.store(0, Ordering::Relaxed);
+        while state.on_their_way > 0 {
+            let waited = self.arrived.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
         let runs = mem::take(&mut state.runs);
         drop(state);
         let filled = runs.into_iter().map(Filled::calls);
@@ -106,7 +140,7 @@ impl Calls {
         &self,
         opening: u64,
         full: Option<&Arc<Run>>,
-    ) -> Option<(Arc<Run>, Option<Filled>)> {
+    ) -> Option<(Arc<Run>, Option<Full<'_>>)> {
         let records = if full.is_some() { RUN } else { FIRST_RUN };
         let next = Arc::new(Run::new(opening, records));
         let mut state = self.lock();
@@ -116,13 +150,13 @@ impl Calls {
         let full = full.and_then(|full| state.take(full));
         state.runs.push(Arc::clone(&next));
         drop(state);
-        Some((next, full.map(Filled::calls)))
+        Some((next, full.map(|run| Full { run, calls: self })))
     }
 
     /// Returns the run of a thread that ends, if it is to be handed over.
-    fn last(&self, run: &Arc<Run>) -> Option<Filled> {
+    fn last(&self, run: &Arc<Run>) -> Option<Full<'_>> {
         let run = self.lock().take(run)?;
-        Some(Filled::calls(run)).filter(|filled| !filled.is_empty())
+        Some(Full { run, calls: self })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -131,9 +165,10 @@ impl Calls {
 }
 
 impl State {
-    /// Takes a run, unless it was taken before.
+    /// Takes a run, which is on its way then, unless it was taken before.
     fn take(&mut self, run: &Arc<Run>) -> Option<Arc<Run>> {
         let place = self.runs.iter().position(|it| Arc::ptr_eq(it, run))?;
+        self.on_their_way += 1;
         Some(self.runs.swap_remove(place))
     }
 }
@@ -305,7 +340,7 @@ impl ThreadCalls {
     }
 
     /// Records a call, and returns a run that is to be handed over.
-    fn record(&self, calls: &Calls, opening: u64, record: CallRecord) -> Option<Filled> {
+    fn record<'a>(&self, calls: &'a Calls, opening: u64, record: CallRecord) -> Option<Full<'a>> {
         let mut run = self.run.try_borrow_mut().ok()?;
         run.take_if(|run| run.opening != opening);
         // SAFETY: the run is this thread's.
@@ -323,13 +358,17 @@ impl ThreadCalls {
 impl Drop for ThreadCalls {
     fn drop(&mut self) {
         if let Some(last) = self.run.get_mut().take().and_then(|run| CALLS.last(&run)) {
-            hand_over(last);
+            hand_over(&last);
         }
     }
 }
 
 /// Gives records to the open collection.
-fn hand_over(filled: Filled) {
+fn hand_over(full: &Full<'_>) {
+    let filled = full.filled();
+    if filled.is_empty() {
+        return;
+    }
     if let Ok(interface) = Interface::find() {
         BLOCKS.keep(interface, filled);
     }
@@ -369,7 +408,7 @@ pub(super) unsafe extern "C" fn called(
         let record = CallRecord::new(kind, number, (start, end), correlation);
         if let Some(full) = own.record(&CALLS, opening, record) {
             // A panic must not reach CUPTI.
-            let _ = catch_unwind(AssertUnwindSafe(|| hand_over(full)));
+            let _ = catch_unwind(AssertUnwindSafe(|| hand_over(&full)));
         }
     });
 }
@@ -500,7 +539,7 @@ mod tests {
         calls.open();
         let count = (FIRST_RUN + RUN) as u32 + 3;
         let full = (0..count).filter_map(|correlation| own.record(&calls, 1, record(correlation)));
-        let mut all: Vec<Filled> = full.collect();
+        let mut all: Vec<Filled> = full.map(|full| full.filled()).collect();
         assert_eq!(all.len(), 2);
         all.extend(calls.close());
         assert_eq!(correlations(&all), (0..count).collect::<Vec<_>>());
@@ -539,10 +578,36 @@ mod tests {
         calls.open();
         own.record(&calls, 1, record(1));
         let run = own.run.borrow_mut().take().unwrap();
-        let last = calls.last(&run);
+        let last = calls.last(&run).map(|last| last.filled());
         assert_eq!(correlations(last.as_slice()), [1]);
         assert!(calls.last(&run).is_none());
         assert!(calls.close().is_empty());
+    }
+
+    // A thread has taken its full run, but the collection does not have it yet.
+    #[test]
+    fn a_collection_ends_after_the_runs_that_are_on_their_way() {
+        let (calls, own) = (Calls::new(), ThreadCalls::new());
+        calls.open();
+        let count = FIRST_RUN as u32 + 1;
+        let mut full = (0..count).filter_map(|number| own.record(&calls, 1, record(number)));
+        let full = full.next().expect("the first run is full");
+        let collection = Mutex::new(Vec::new());
+        let left = thread::scope(|scope| {
+            scope.spawn(|| {
+                let full = full;
+                for _ in 0..1_000 {
+                    thread::yield_now();
+                }
+                collection.lock().unwrap().push(full.filled());
+            });
+            let left = calls.close();
+            assert_eq!(collection.lock().unwrap().len(), 1);
+            left
+        });
+        let mut all = collection.into_inner().unwrap();
+        all.extend(left);
+        assert_eq!(correlations(&all), (0..count).collect::<Vec<_>>());
     }
 
     // One call of a thousand threads takes no megabytes of the budget.
@@ -571,6 +636,7 @@ mod tests {
                     let records = (0..5_000).map(|index| record(base + index));
                     let full: Vec<Filled> = records
                         .filter_map(|record| own.record(calls, 1, record))
+                        .map(|full| full.filled())
                         .collect();
                     full
                 })
