@@ -16,7 +16,7 @@ from typing import Any
 import mindprof
 import pytest
 import torch  # type: ignore[import-not-found]
-from mindprof import ProfilerActivity
+from mindprof import ProfilerActivity, _core
 
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.CUDA]
 
@@ -202,6 +202,20 @@ def test_a_forked_child_records_operators() -> None:
                 os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
     assert names(prof) == ADDED
+
+
+# Preparing Kineto may hang in a child of a process that uses CUDA.
+def test_a_recording_of_devices_alone_is_empty_where_they_are_out_of_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch._C, "_cuda_isInBadFork", lambda: True, raising=False)
+    with mindprof.profile(activities=[ProfilerActivity.CUDA]) as prof:
+        add()
+        assert not _core.kineto_is_active()
+    assert names(prof) == []
+    with mindprof.profile(activities=BOTH) as both:
+        add()
+    assert names(both) == ADDED
 
 
 def test_a_warning_that_is_an_error_leaves_no_recording() -> None:

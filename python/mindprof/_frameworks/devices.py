@@ -74,10 +74,10 @@ class DeviceHost:
 
     def start(self, options: SessionOptions) -> _core.Session:
         """Starts a recording."""
+        if devices_are_out_of_reach():
+            return self._start_without_devices(options)
         if ProfilerActivity.CPU not in options.activities:
             return self._kineto.start(options)
-        if devices_are_out_of_reach():
-            return self._observer.start(options)
         with changes:
             # Kineto comes first: the session would record the calls that start it.
             own = self._collect(options)
@@ -92,6 +92,14 @@ class DeviceHost:
                 raise
             give_collection(own, session)
             return session
+
+    def _start_without_devices(self, options: SessionOptions) -> _core.Session:
+        """Starts a recording that has no devices; one of devices alone records nothing."""
+        if ProfilerActivity.CPU in options.activities:
+            return self._observer.start(options)
+        session = _core.Session(options.without_stack())
+        session.pause()
+        return session
 
     def join(self, session: _core.Session, options: SessionOptions) -> None:
         """Adds torch's operators to a recording that started before torch was imported."""
