@@ -48,7 +48,8 @@ def test_the_path_is_written_as_a_track(profile: mindprof.LoadedProfile, tmp_pat
 def test_what_if_takes_names_and_keywords(profile: mindprof.LoadedProfile) -> None:
     half = profile.what_if("optimizer=0.5")
     assert half.changed_us < half.unrecorded_us < half.recorded_us
-    assert half.saved_us == half.unrecorded_us - half.changed_us
+    assert half.saved_us == pytest.approx(half.unrecorded_us - half.changed_us)
+    assert profile.what_if("*=2").saved_us < 0
     assert profile.what_if({"optimizer": 0.5}) == half
     assert profile.what_if("optimizer=50%") == half
     assert profile.what_if({"optimizer": "50%"}) == half
@@ -89,5 +90,5 @@ def test_a_change_of_another_type_is_refused(
 def test_a_name_that_nothing_has_is_refused(profile: mindprof.LoadedProfile) -> None:
     with pytest.raises(ValueError, match="did you mean `aten::addmm`"):
         profile.what_if(remove="aten::admm")
-    with pytest.raises(ValueError, match="nothing is to change"):
+    with pytest.raises(ValueError, match="no change was given"):
         profile.what_if()

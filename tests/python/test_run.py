@@ -447,7 +447,7 @@ def test_steps_are_told_of_the_whole_run(folder: Path) -> None:
     assert "\n6 optimizer steps; those after the first: " in told(folder / "out")
     assert "\nafter the last optimizer step: " in told(folder / "out")
     # The first step began with the program, so that five have a known beginning.
-    assert "\n5 steps of " in done.stderr
+    assert "\n5 steps, median " in done.stderr
     # They are marks: a range would be in what the program's own profilers record.
     events = mindprof.load(folder / "out/trace.json.gz").events()
     steps = {event.step for event in events if event.name == "aten::addmm"}
@@ -480,14 +480,14 @@ def test_one_step_has_no_spread(folder: Path) -> None:
     done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(1)")))
     assert "until the end of the first optimizer step: " in told(folder / "out")
     assert "those after the first" not in told(folder / "out")
-    assert " steps of " not in done.stderr
+    assert " steps, median " not in done.stderr
 
 
 def test_no_step_is_told_where_none_was_made(folder: Path) -> None:
     done = run("-o", "out", write(folder, TRAINING.replace("range(6)", "range(0)")))
     assert done.returncode == 0, done.stderr
     assert "optimizer step" not in told(folder / "out")
-    assert " steps of " not in done.stderr
+    assert " steps, median " not in done.stderr
     ranges = ("ProfilerStep", "before the first", "after the last")
     assert not [each for each in names_of(folder / "out/trace.json.gz") if each.startswith(ranges)]
 

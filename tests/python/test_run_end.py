@@ -179,7 +179,7 @@ def test_step_times_are_a_short_text() -> None:
     split = {"operators": 600.0, "python": 300.0, "idle": 100.0, "kernel": 0.0}
     steps = [StepTime(number, 0.0, 1000.0, split, False) for number in range(500)]
     whole = {kind: 500 * time for kind, time in split.items()}
-    times = StepTimes(steps, whole, 1000.0, 1000.0, 1000.0, 1000.0, [], True)
+    times = StepTimes(steps, whole, 1000.0, 1000.0, 1000.0, 1000.0, None, [], True)
     assert repr(times) == str(times)
     assert str(times).splitlines() == [
         "500 steps: p50 1.00 ms, p90 1.00 ms, p99 1.00 ms, longest 1.00 ms",
@@ -190,8 +190,10 @@ def test_step_times_are_a_short_text() -> None:
         "Python          30 %    300 us   150 ms",
         "idle            10 %    100 us  50.0 ms",
     ]
-    few = StepTimes(steps[:7], split, 1000.0, 1000.0, 1000.0, 1000.0, [], True)
+    few = StepTimes(steps[:7], split, 1000.0, 1000.0, 1000.0, 1000.0, None, [], True)
     assert str(few).splitlines()[0] == "7 steps: p50 1.00 ms, longest 1.00 ms"
+    behind = few._replace(device_p50_us=9000.0)
+    assert "its median step takes 9.00 ms" in str(behind).splitlines()[1]
 
 
 needs_samples = pytest.mark.skipif(

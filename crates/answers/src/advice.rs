@@ -27,7 +27,7 @@ use crate::own_code::OwnCode;
 use crate::questions::{json, micros};
 use crate::replay::Replay;
 use crate::top_operators::CodePlace;
-use crate::verdict::Refusal;
+use crate::verdict::{Refusal, refusal_ids};
 
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -241,10 +241,6 @@ impl Advice {
 )]
 fn seconds<S: serde::Serializer>(time: &Nanos, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.0 as f64 / 1e9)
-}
-
-fn refusal_ids<S: serde::Serializer>(all: &[Refusal], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(all.iter().map(|one| one.id()))
 }
 
 #[expect(

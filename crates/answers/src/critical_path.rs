@@ -19,6 +19,7 @@ use crate::replay::{
 };
 use crate::step_split::NameKind;
 use crate::top_operators::CodePlace;
+use crate::verdict::{Refusal, gaps, refusal_ids};
 
 /// A kind of time on the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -259,6 +260,9 @@ pub struct CriticalPath {
     /// The time that a step is estimated to take without a profiler.
     #[serde(rename = "unrecorded_us", serialize_with = "micros")]
     pub unrecorded: Nanos,
+    /// The reasons for which the profile is incomplete.
+    #[serde(serialize_with = "refusal_ids")]
+    pub incomplete: Vec<Refusal>,
     /// Whether the path is one of recorded times, with the profiler's own cost.
     pub is_recorded: bool,
     /// The part of the machine that bounds the steps.
@@ -327,6 +331,7 @@ impl CriticalPath {
             is_doubtful: !replay.is_faithful(),
             unrecorded: average(unrecorded),
             is_recorded: options.timing == Timing::Recorded,
+            incomplete: gaps(analysis.profile()),
             ..Self::default()
         };
         path.per_step = (replay.steps().iter())

@@ -29,7 +29,7 @@ use serde::Serialize;
 use crate::beside::{beside, each};
 use crate::questions::micros;
 use crate::step_split::{StepSplit, split};
-use crate::step_times::{StepTimes, loop_thread};
+use crate::step_times::loop_thread;
 use crate::steps::{Step, Steps};
 
 pub(crate) use arguments::{is_in_number, value_of};
@@ -111,24 +111,9 @@ pub struct DeviceUse {
 }
 
 impl Device {
-    /// Returns the median duration of a step on the devices, if they need so much longer than the
-    /// CPU that its steps tell little about theirs.
-    ///
-    /// ```text
-    /// CPU     |-2-|-3-|-4-|
-    /// device      |---2---|---3---|---4---|
-    /// ```
-    pub fn median_behind(&self, cpu: &StepTimes) -> Option<Nanos> {
-        let least = cpu.p50.0 + cpu.p50.0 / 10;
-        self.median_step().filter(|median| median.0 > least)
-    }
-
     /// Returns the median duration of a step on the devices; `None` if they worked in no step.
     pub fn median_step(&self) -> Option<Nanos> {
-        let steps = self.steps.iter();
-        let mut durations: Vec<Nanos> = steps.map(|device| device.step.duration).collect();
-        durations.sort_unstable();
-        durations.get(durations.len().checked_sub(1)? / 2).copied()
+        median_duration(self.steps.iter().map(|device| device.step.duration))
     }
 
     /// Describes the devices of a profile in time nearly linear in the number of events.
@@ -172,6 +157,24 @@ impl Device {
             split: all,
         }
     }
+}
+
+/// Returns the median duration of these steps on the devices, without describing them otherwise;
+/// `None` if no device did any work.
+pub(crate) fn median_device_step(analysis: &Analysis, steps: &[Step]) -> Option<Nanos> {
+    analysis.accelerator()?;
+    let works = DeviceWork::collect(analysis);
+    if works.is_empty() {
+        return None;
+    }
+    let steps = device_steps(steps, &works);
+    median_duration(steps.iter().map(|step| step.duration))
+}
+
+fn median_duration(durations: impl Iterator<Item = Nanos>) -> Option<Nanos> {
+    let mut durations: Vec<Nanos> = durations.collect();
+    durations.sort_unstable();
+    durations.get(durations.len().checked_sub(1)? / 2).copied()
 }
 
 impl DeviceUse {

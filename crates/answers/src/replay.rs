@@ -41,6 +41,8 @@ pub struct WhatIf {
     scales: Vec<f32>,
     /// By event, whether its call no longer waits for device work.
     unblocked: Vec<bool>,
+    /// The events that nothing makes shorter, sorted.
+    kept: Vec<EventId>,
     /// Whether kernels are launched together, as those of a captured graph.
     is_captured: bool,
 }
@@ -52,6 +54,7 @@ impl WhatIf {
         Self {
             scales: vec![1.0; events],
             unblocked: vec![false; events],
+            kept: Vec::new(),
             is_captured: false,
         }
     }
@@ -61,10 +64,18 @@ impl WhatIf {
         self.scales[event.index()] = factor;
     }
 
-    /// Scales the own time of an event unless it is scaled down further already.
+    /// Scales the own time of an event unless it is scaled down further already, or kept.
     pub fn limit(&mut self, event: EventId, factor: f32) {
-        let scale = &mut self.scales[event.index()];
-        *scale = scale.min(factor);
+        if self.kept.binary_search(&event).is_err() {
+            let scale = &mut self.scales[event.index()];
+            *scale = scale.min(factor);
+        }
+    }
+
+    /// Keeps the time of an event, whatever [`limit`](Self::limit) is asked for. Events are kept in
+    /// time order.
+    pub(crate) fn keep(&mut self, event: EventId) {
+        self.kept.push(event);
     }
 
     /// Adds another change: each event takes the shorter of its times.
@@ -219,14 +230,18 @@ impl Replay {
         let mut steps = known.complete()[skipped..].to_vec();
         steps.sort_by_key(|step| step.start);
         let has_steps = !steps.is_empty();
+        let thread = loop_thread(profile)?;
         if !has_steps {
+            // Nothing can be replayed before the first event of the thread.
+            let mut events = profile.events().iter();
+            let first = events.find(|event| event.thread == thread);
+            let start = first.map_or(Nanos::ZERO, |event| event.start);
             steps.push(Step {
                 number: 0,
-                start: Nanos::ZERO,
-                duration: profile.span(),
+                start,
+                duration: profile.span().saturating_sub(start),
             });
         }
-        let thread = loop_thread(profile)?;
         let has_device = analysis.accelerator().is_some();
         let cost = RecorderCost::of_profile(profile, has_device);
         let tasks = Tasks::build(analysis, &steps, thread, &cost);

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::advice::Advice;
 use crate::charges::AllCharges;
-use crate::device::Device;
 use crate::headline::{Compiled, Headline, Known, RunFacts};
 use crate::memory_growth::MemoryGrowth;
 use crate::own_code::OwnCode;
@@ -59,8 +58,6 @@ pub struct Screen {
     pub facts: ScreenFacts,
     /// The times of the steps.
     pub steps: StepTimes,
-    /// The median duration of a step on the devices, if they are behind the CPU.
-    pub device_step: Option<Nanos>,
     /// The basis of the first sentence, with the functions and operators below it.
     pub headline: Headline,
     /// Memory that grows with every step.
@@ -90,9 +87,7 @@ impl Screen {
             sources: &facts.sources,
             run: facts.run(report),
         };
-        let device = analysis.accelerator().map(|_| Device::build(analysis));
         Self {
-            device_step: device.and_then(|device| device.median_behind(&steps)),
             headline: Headline::build(analysis, &charges, top, &known, origin),
             growth: MemoryGrowth::find(analysis, &own, &known, None),
             lost: profile.loss().count(LossCause::Budget),
@@ -129,7 +124,7 @@ impl Screen {
             "imports": imports.collect::<Vec<_>>(),
             "waited_for_data_us": microseconds(self.headline.run.data_wait),
             "steps": self.steps,
-            "device_step_us": self.device_step.map(microseconds),
+            "device_step_us": self.steps.device_p50.map(microseconds),
             "functions": self.headline.paths,
             "culprit": self.headline.paths.culprit(),
             "culprit_operators_per_step": self.headline.step_operators,

@@ -5,8 +5,9 @@ use mindprof_analyze::{Analysis, Keys, Percentiles};
 use mindprof_model::{Category, DeviceKind, Nanos, Profile, StepMark, ThreadId};
 use serde::Serialize;
 
+use crate::device::median_device_step;
 use crate::own_code::OwnCode;
-use crate::questions::micros;
+use crate::questions::{micros, some_micros};
 use crate::step_growth::{Growth, growths};
 use crate::step_split::{StepClass, StepSplit, split};
 use crate::steps::{Step, Steps};
@@ -18,6 +19,9 @@ const ENOUGH_STEPS: usize = 5;
 /// median absolute deviations.
 const SLOW_SHARE: f64 = 0.25;
 const SLOW_DEVIATIONS: u64 = 5;
+
+/// Devices are behind if their steps take longer than those of the CPU by more than this part of them.
+const BEHIND: u64 = 10;
 
 /// The largest number of slow steps that are explained, the slowest first.
 const EXPLAINED: usize = 8;
@@ -75,6 +79,15 @@ pub struct StepTimes {
     /// The duration of the slowest step.
     #[serde(rename = "max_us", serialize_with = "micros")]
     pub max: Nanos,
+    /// The median step on the devices, if they need so much longer than the CPU that its steps say
+    /// little about theirs.
+    ///
+    /// ```text
+    /// CPU     |-2-|-3-|-4-|
+    /// device      |---2---|---3---|---4---|
+    /// ```
+    #[serde(rename = "device_p50_us", serialize_with = "some_micros")]
+    pub device_p50: Option<Nanos>,
     /// The number of slow steps.
     pub slow_count: usize,
     /// The slowest of the slow steps, in this order.
@@ -124,6 +137,8 @@ impl StepTimes {
             p90: percentiles.p90,
             p99: percentiles.p99,
             max: percentiles.max,
+            device_p50: median_device_step(analysis, known)
+                .filter(|median| median.0 > percentiles.p50.0 + percentiles.p50.0 / BEHIND),
             has_python,
             first,
         }

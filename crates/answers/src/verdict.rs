@@ -4,7 +4,7 @@
 //! The verdict is part of the library, not of `mindprof diff --fail-over`, so that every interface
 //! that judges a comparison accepts and refuses the same traces.
 
-use mindprof_model::{DeviceKind, Nanos};
+use mindprof_model::{DeviceKind, Nanos, Profile};
 
 use crate::completeness::{Completeness, EventKind, Extra};
 use crate::diff::{Diff, Measure, Side, Whole};
@@ -387,6 +387,19 @@ pub(crate) fn missing_from(side: &Completeness, is_second: bool, most_lost: f64)
     let limited = limited.then_some(Refusal::Limited { is_second });
     let all = [damaged, lacks, unreadable, lost, cut, limited, device];
     all.into_iter().flatten().collect()
+}
+
+/// Returns what is missing from a profile.
+pub(crate) fn gaps(profile: &Profile) -> Vec<Refusal> {
+    missing_from(&Completeness::of_one(profile), false, MOST_LOST)
+}
+
+/// Writes refusals as their ids.
+pub(crate) fn refusal_ids<S: serde::Serializer>(
+    all: &[Refusal],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(all.iter().map(|one| one.id()))
 }
 
 /// Returns what is missing from either profile.

@@ -17,6 +17,7 @@ use crate::own_code::OwnCode;
 use crate::questions::{json, micros};
 use crate::replay::{Replay, Replayed, WhatIf, is_allocation_call, is_blocking_call, is_copy_call};
 use crate::step_split::NameKind;
+use crate::verdict::{Refusal, gaps, refusal_ids};
 
 /// The changes that a user asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,6 +71,9 @@ pub const LARGEST_FACTOR: f64 = 1_000.0;
 /// The time of the steps in one replay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReplayedTimes {
+    /// The average step, which advice and the critical path are about, too.
+    #[serde(rename = "mean_us", serialize_with = "micros")]
+    pub mean: Nanos,
     /// The median step.
     #[serde(rename = "median_us", serialize_with = "micros")]
     pub median: Nanos,
@@ -98,13 +102,17 @@ pub struct Prediction {
     pub unrecorded: ReplayedTimes,
     /// The same with the changes.
     pub changed: ReplayedTimes,
-    /// The time that the changes save in all steps, without the profiler's own cost.
-    #[serde(rename = "saved_us", serialize_with = "micros")]
-    pub saved: Nanos,
+    /// The time that the changes save of an average step, without the profiler's own cost. Negative
+    /// if it takes longer.
+    #[serde(rename = "saved_us", serialize_with = "signed_micros")]
+    pub saved_ns: i64,
     /// The part of the time that they save, as a fraction.
     pub share: f64,
     /// The names that each pattern matches.
     pub matched: Vec<Matched>,
+    /// The reasons for which the profile is incomplete.
+    #[serde(serialize_with = "refusal_ids")]
+    pub incomplete: Vec<Refusal>,
 }
 
 impl Changes {
@@ -180,19 +188,21 @@ impl Prediction {
         for step in &mut predicted.steps {
             *step = (*step).max(shortest);
         }
-        let unrecorded = replay.unrecorded();
-        let saved = unrecorded.total().saturating_sub(predicted.total());
+        let unrecorded = ReplayedTimes::from(replay.unrecorded());
+        let after = ReplayedTimes::from(predicted);
+        let saved_ns = unrecorded.mean.0.cast_signed() - after.mean.0.cast_signed();
         Ok(Self {
             has_steps: replay.has_steps(),
             numbers: replay.steps().iter().map(|step| step.number).collect(),
-            share: saved.0 as f64 / unrecorded.total().0.max(1) as f64,
-            saved,
+            share: saved_ns as f64 / unrecorded.mean.0.max(1) as f64,
+            saved_ns,
             recorded: replay.measured().into(),
             replayed: replay.recorded().into(),
             is_doubtful: !replay.is_faithful(),
-            unrecorded: unrecorded.into(),
-            changed: predicted.into(),
+            unrecorded,
+            changed: after,
             matched,
+            incomplete: gaps(analysis.profile()),
         })
     }
 
@@ -204,12 +214,22 @@ impl Prediction {
 
 impl From<Replayed> for ReplayedTimes {
     fn from(replayed: Replayed) -> Self {
+        let total = replayed.total();
         Self {
+            mean: Nanos(total.0 / replayed.steps.len().max(1) as u64),
             median: replayed.median(),
-            total: replayed.total(),
+            total,
             steps: replayed.steps,
         }
     }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes fields by reference"
+)]
+fn signed_micros<S: serde::Serializer>(time_ns: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*time_ns as f64 / 1e3)
 }
 
 fn all_micros<S: serde::Serializer>(times: &[Nanos], serializer: S) -> Result<S::Ok, S::Error> {

@@ -72,9 +72,9 @@ pub fn advice_text(advice: &Advice, layout: AdviceLayout) -> String {
 /// Returns that no rule found anything. In an incomplete trace that is no clean bill.
 pub(crate) const fn nothing_found(advice: &Advice) -> &'static str {
     if advice.incomplete.is_empty() {
-        "No cause of slowness was found"
+        "No rule found a cause of slowness"
     } else {
-        "No cause of slowness was found in what is left of the recording"
+        "No rule found a cause of slowness in what is left of the recording"
     }
 }
 
@@ -104,7 +104,7 @@ fn time_text(advice: &Advice, average: &str) -> String {
     if advice.is_doubtful {
         return format!(
             "{recorded}{average}, but a replay of that takes {replayed}: work waits for \
-             something that the recording does not tell, so nothing is priced"
+             something that the recording does not show, so nothing is priced"
         );
     }
     if share < 0.005 && differs {
@@ -288,6 +288,14 @@ fn push_rules(text: &mut String, advice: &Advice, layout: AdviceLayout) {
     push_fitting(text, &line, layout.width);
     if !layout.all_rules {
         return;
+    }
+    for finding in advice.findings.iter().filter(|it| !it.merged.is_empty()) {
+        let line = format!(
+            "About the same work as {}: {}",
+            finding.rule.id,
+            finding.merged.join(", ")
+        );
+        push_fitting(text, &line, layout.width);
     }
     if !advice.clean.is_empty() {
         push_indented(text, &advice.clean.join(", "), "Clean", layout.width);

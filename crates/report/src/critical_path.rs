@@ -8,9 +8,15 @@ use mindprof_model::Nanos;
 use crate::functions::{CodeLayout, short_place};
 use crate::grid::{Align, cut, grid, push_line, push_wrapped};
 use crate::steps::{differ, percent, short_time};
+use crate::verdict::incomplete_text;
 
 /// The least width of the critical path.
 const LEAST_WIDTH: usize = 60;
+
+/// The warning that the path is not that of the recording.
+const DOUBT: &str = "Do not trust this path: work waits for something that the recording does not show, so \
+     a replay takes far more or far less time than the recording. The path is that of the replay, \
+     and savings are left out.";
 
 /// Returns the critical path as text, as `mindprof critical-path` prints it.
 pub fn critical_path_text(path: &CriticalPath, layout: CodeLayout) -> String {
@@ -37,17 +43,17 @@ pub fn critical_path_text(path: &CriticalPath, layout: CodeLayout) -> String {
         percent(bound_time(path), total)
     );
     push_wrapped(&mut text, &first, layout.width);
+    if let Some(incomplete) = incomplete_text(&path.incomplete) {
+        push_wrapped(&mut text, &incomplete, layout.width);
+    }
+    if path.is_doubtful {
+        push_wrapped(&mut text, DOUBT, layout.width);
+    }
     push_wrapped(&mut text, &profiler_text(path), layout.width);
     text.push('\n');
     push_kinds(&mut text, path);
     let has_saving = push_lists(&mut text, path, layout);
-    if path.is_doubtful {
-        text.push('\n');
-        let note = "Nothing is said about savings: work waits for something that the recording does \
-                    not tell, so that a replay takes more than 25 % more or less time than the \
-                    recording. The path is that of the replay.";
-        push_wrapped(&mut text, note, layout.width);
-    } else if has_saving {
+    if has_saving && !path.is_doubtful {
         text.push('\n');
         let note = "Saves: how much shorter a step would be without it, by a replay of what \
                     depends on what. Work beside the path takes its place, so savings do not add \

@@ -8,7 +8,7 @@ use crate::advice::{
     evidence_text, missing_data, nothing_found, overhead_text, price_text, share_text,
 };
 use crate::grid::{cut, push_line};
-use crate::steps::{is_share, percent, short_time, slow_text, split_text, tail_text};
+use crate::steps::{behind_text, is_share, percent, short_time, slow_text, split_text, tail_text};
 use crate::verdict::incomplete_text;
 use crate::visible::visible;
 
@@ -47,7 +47,7 @@ fn push_summary(text: &mut String, explanation: &Explanation) {
         &format!("- recorded: {} with {events}", short_time(*span)),
     );
     if steps.steps.is_empty() {
-        push_line(text, "- steps: none, so shares are of the whole recording");
+        push_line(text, "- steps: none");
     } else {
         let line = format!(
             "- steps: {}, p50 {}, {}",
@@ -56,6 +56,9 @@ fn push_summary(text: &mut String, explanation: &Explanation) {
             tail_text(&steps.tail())
         );
         push_line(text, &line);
+        if let Some(behind) = behind_text(steps) {
+            push_line(text, &format!("- {behind}"));
+        }
         let split = split_text(&steps.split, steps.has_python);
         push_line(text, &format!("- time of a step: {split}"));
     }
@@ -271,7 +274,7 @@ mod tests {
 
 ## Findings
 
-No cause of slowness was found.
+No rule found a cause of slowness.
 
 ## Operators
 

@@ -101,7 +101,7 @@ pub fn screen_text(screen: &Screen, end: &ScreenEnd) -> String {
         .into_iter()
         .find(|parts| parts.is_fitting(screen, taken))
         .unwrap_or_else(|| Parts::of(screen, end, 1, 1));
-    let functions = function_rows(&screen.headline.paths, parts.room(taken));
+    let functions = function_rows(screen, parts.room(taken));
     let operators = std::mem::take(&mut parts.operators);
     let bottom = parts.bottom;
     let mut text = top;
@@ -157,7 +157,7 @@ impl Parts {
 
     /// Returns whether as many functions fit as a screen needs.
     fn is_fitting(&self, screen: &Screen, taken: usize) -> bool {
-        let wanted = function_rows(&screen.headline.paths, FUNCTIONS).len();
+        let wanted = function_rows(screen, FUNCTIONS).len();
         let least = if self.operators.len() > FEWER_OPERATORS {
             wanted
         } else {
@@ -216,11 +216,11 @@ fn steps(screen: &Screen) -> Option<String> {
     if times.steps.is_empty() {
         return None;
     }
-    let on_device = screen.device_step.map_or_else(String::new, |median| {
+    let on_device = times.device_p50.map_or_else(String::new, |median| {
         format!("{} on the device; on the CPU ", short_time(median))
     });
     let mut text = format!(
-        "{} of {on_device}{} ({}): {}",
+        "{}, median {on_device}{} ({}): {}",
         counted(times.steps.len() as u64, "step"),
         short_time(times.p50),
         tail_text(&times.tail()),

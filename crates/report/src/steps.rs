@@ -19,6 +19,15 @@ pub struct StepsLayout {
     pub width: Option<usize>,
 }
 
+/// Returns that devices set the pace, if they need longer for a step than the CPU.
+pub(crate) fn behind_text(times: &StepTimes) -> Option<String> {
+    let median = short_time(times.device_p50?);
+    Some(format!(
+        "The device sets the pace: its median step takes {median}. The times and classes here are \
+         those of the CPU, which runs ahead"
+    ))
+}
+
 /// Returns the times of steps as text, as `mindprof steps` prints them.
 pub fn steps_text(times: &StepTimes, layout: StepsLayout) -> String {
     let mut text = String::new();
@@ -36,6 +45,9 @@ pub fn steps_text(times: &StepTimes, layout: StepsLayout) -> String {
         tail_text(&times.tail())
     );
     push_wrapped(&mut text, &line, layout.width);
+    if let Some(behind) = behind_text(times) {
+        push_wrapped(&mut text, &behind, layout.width);
+    }
     if let Some(first) = times.first {
         let first = format!(
             "Step {} is left out: it began before the recording, or with it",

@@ -6,6 +6,7 @@ use mindprof_model::Nanos;
 
 use crate::grid::{Align, cut, grid, push_wrapped};
 use crate::steps::{differ, percent, short_time};
+use crate::verdict::incomplete_text;
 
 /// Returns a prediction as text, as `mindprof what-if` prints it.
 pub fn what_if_text(prediction: &Prediction, width: Option<usize>) -> String {
@@ -15,66 +16,74 @@ pub fn what_if_text(prediction: &Prediction, width: Option<usize>) -> String {
         if prediction.numbers.len() == 1 {
             "The step would take"
         } else {
-            "The median step would take"
+            "An average step would take"
         }
     } else {
         "The recording, which has no steps, would take"
     };
-    let change = match after.median.cmp(&before.median) {
+    let change = match after.mean.cmp(&before.mean) {
         std::cmp::Ordering::Less => {
-            let saved = before.median.saturating_sub(after.median);
-            format!("{} less", percent(saved, before.median))
+            let saved = before.mean.saturating_sub(after.mean);
+            format!("{} less", percent(saved, before.mean))
         }
         std::cmp::Ordering::Equal => "no change".into(),
         std::cmp::Ordering::Greater => {
-            let more = after.median.saturating_sub(before.median);
-            format!("{} more", percent(more, before.median))
+            let more = after.mean.saturating_sub(before.mean);
+            format!("{} more", percent(more, before.mean))
         }
     };
     let first = format!(
         "{what} {} instead of {}: {change}",
-        short_time(after.median),
-        short_time(before.median)
+        short_time(after.mean),
+        short_time(before.mean)
     );
-    push_wrapped(&mut text, &first, width);
-    text.push('\n');
-    push_times(&mut text, prediction);
     if prediction.is_doubtful {
         let (recorded, replayed) = (&prediction.recorded, &prediction.replayed);
         let doubt = format!(
             "Do not trust this prediction: a replay of the recording takes {} instead of {}, so \
-             work waits for something that the recording does not tell.",
+             work waits for something that the recording does not show.",
             short_time(replayed.total),
             short_time(recorded.total)
         );
         push_wrapped(&mut text, &doubt, width);
     }
-    let own = (prediction.replayed.median).saturating_sub(before.median);
-    let note = format!(
-        "The profiler's own cost is about {} of a recorded step ({}).",
-        short_time(own),
-        percent(own, prediction.replayed.median)
-    );
-    push_wrapped(&mut text, &note, width);
+    push_wrapped(&mut text, &first, width);
+    if let Some(incomplete) = incomplete_text(&prediction.incomplete) {
+        push_wrapped(&mut text, &incomplete, width);
+    }
+    text.push('\n');
+    push_times(&mut text, prediction);
+    let own = (prediction.replayed.mean).saturating_sub(before.mean);
+    if own > Nanos::ZERO {
+        let of = if prediction.has_steps {
+            "a recorded step"
+        } else {
+            "the recording"
+        };
+        let note = format!(
+            "The profiler's own cost is about {} of {of} ({}).",
+            short_time(own),
+            percent(own, prediction.replayed.mean)
+        );
+        push_wrapped(&mut text, &note, width);
+    }
     push_matched(&mut text, &prediction.matched, width);
     text
 }
 
 fn push_times(text: &mut String, prediction: &Prediction) {
     let count = prediction.numbers.len();
-    let median = if prediction.has_steps {
-        format!("Median of {}", counted(count as u64, "step"))
-    } else {
-        "Time".into()
+    let average = match count {
+        _ if !prediction.has_steps => "Time".into(),
+        1 => "One step".into(),
+        _ => format!("Average of {}", counted(count as u64, "step")),
     };
-    let columns = [
-        ("Steps", Align::Left),
-        (median.as_str(), Align::Right),
-        ("In all", Align::Right),
-    ];
+    let mut columns = vec![("Steps", Align::Left), (average.as_str(), Align::Right)];
+    if count > 1 {
+        columns.extend([("Median", Align::Right), ("In all", Align::Right)]);
+    }
     let (recorded, replayed) = (&prediction.recorded, &prediction.replayed);
-    let differs =
-        differ(recorded.median, replayed.median) || differ(recorded.total, replayed.total);
+    let differs = differ(recorded.mean, replayed.mean);
     let times = [
         Some(("as recorded", recorded)),
         differs.then_some(("in a replay of that", replayed)),
@@ -87,16 +96,22 @@ fn push_times(text: &mut String, prediction: &Prediction) {
         .map(|(what, times)| {
             vec![
                 what.into(),
+                short_time(times.mean),
                 short_time(times.median),
                 short_time(times.total),
             ]
         })
         .collect();
+    let (before, after) = (&prediction.unrecorded, &prediction.changed);
     rows.push(vec![
         "saved".into(),
-        saved(prediction.unrecorded.median, prediction.changed.median),
-        saved(prediction.unrecorded.total, prediction.changed.total),
+        saved(before.mean, after.mean),
+        saved(before.median, after.median),
+        saved(before.total, after.total),
     ]);
+    for row in &mut rows {
+        row.truncate(columns.len());
+    }
     text.push_str(&grid(&columns, &rows));
 }
 
@@ -144,20 +159,19 @@ fn factor_text(factor: f64) -> String {
     if factor == 0.0 {
         return "removed".into();
     }
-    let percentage = 100.0 * factor;
-    if percentage < 10.0 {
-        format!("x {percentage:.1} %")
-    } else {
-        format!("x {percentage:.0} %")
+    if (factor - 1.0).abs() < f64::EPSILON {
+        return "unchanged".into();
     }
+    // As it is asked for, such as x 0.5.
+    format!("x {factor}")
 }
 
 /// Returns why changes cannot be replayed, and what to do instead.
 pub fn not_changed_text(reason: &NotChanged) -> (String, String) {
     match reason {
         NotChanged::NoChange => (
-            "nothing is to change".into(),
-            "say what: scale or remove work by name, or drop synchronization, data loading or \
+            "no change was given".into(),
+            "name one: scale or remove work by name, or drop synchronization, data loading or \
              copies"
                 .into(),
         ),

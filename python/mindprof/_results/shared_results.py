@@ -267,7 +267,7 @@ class SharedResults(RecordedFiles):
         Raises:
             AttributeError: No recording has finished.
             TypeError: A change is neither a text nor a dictionary.
-            ValueError: Nothing has such a name, a factor is out of range, or nothing is to change.
+            ValueError: Nothing has such a name, a factor is out of range, or no change was given.
         """
         without = [
             name

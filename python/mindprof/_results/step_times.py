@@ -55,6 +55,7 @@ class StepTimes(NamedTuple):
         p90_us: The duration that 90 % of the steps do not exceed.
         p99_us: The duration that 99 % of the steps do not exceed.
         max_us: The longest duration.
+        device_p50_us: The median step on the devices, if they need longer than the CPU.
         slow: The slowest of the slow steps, the slowest first.
         has_python: Whether Python calls were recorded. If not, `"idle"` contains Python code too.
     """
@@ -65,6 +66,7 @@ class StepTimes(NamedTuple):
     p90_us: float
     p99_us: float
     max_us: float
+    device_p50_us: float | None
     slow: list[SlowStep]
     has_python: bool
 
@@ -79,6 +81,7 @@ class StepTimes(NamedTuple):
         texts = ", ".join(f"{name} {_time(time)}" for name, time in times)
         lines = [
             f"{count} step{'s' * (count > 1)}: {texts}",
+            *self._behind(),
             "",
             f"{'Class':<13}  Share  Per step   In all",
             f"{'-' * 13}  -----  --------  -------",
@@ -98,6 +101,15 @@ class StepTimes(NamedTuple):
     def __repr__(self) -> str:
         """Returns the same: one line of all steps would tell nobody anything."""
         return str(self)
+
+    def _behind(self) -> list[str]:
+        """Returns a line if the devices need longer for a step than the CPU."""
+        if self.device_p50_us is None:
+            return []
+        return [
+            f"The device sets the pace: its median step takes {_time(self.device_p50_us)}. "
+            "These are times of the CPU"
+        ]
 
     def _name(self, kind: str) -> str:
         """Returns the name of a class, as `mindprof steps` prints it."""
@@ -142,6 +154,7 @@ def step_times(text: str) -> StepTimes:
         p90_us=answer["p90_us"],
         p99_us=answer["p99_us"],
         max_us=answer["max_us"],
+        device_p50_us=answer["device_p50_us"],
         slow=[_slow(step) for step in answer["slow"]],
         has_python=answer["has_python"],
     )

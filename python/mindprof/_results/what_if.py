@@ -28,23 +28,23 @@ class WhatIf(dict[str, Any]):
 
     @property
     def recorded_us(self) -> float:
-        """The median of the recorded steps."""
-        return float(self["recorded"]["median_us"])
+        """The time of an average step as it was recorded."""
+        return float(self["recorded"]["mean_us"])
 
     @property
     def unrecorded_us(self) -> float:
         """The same without the profiler's own cost, as far as that can be estimated."""
-        return float(self["unrecorded"]["median_us"])
+        return float(self["unrecorded"]["mean_us"])
 
     @property
     def changed_us(self) -> float:
-        """The median of the steps with the changes and without the profiler's own cost."""
-        return float(self["changed"]["median_us"])
+        """The time of an average step with the changes and without the profiler's own cost."""
+        return float(self["changed"]["mean_us"])
 
     @property
     def saved_us(self) -> float:
-        """The time that the changes save of the median step. Negative if it takes longer."""
-        return self.unrecorded_us - self.changed_us
+        """The time that the changes save of an average step. Negative if it takes longer."""
+        return float(self["saved_us"])
 
     def __str__(self) -> str:
         return self._text.rstrip("\n")
@@ -93,7 +93,7 @@ def _factor(name: object, factor: object, asked: object) -> tuple[str, float]:
         scale = -1.0
     if not name.strip() or not 0 <= scale <= LARGEST_FACTOR:
         raise ValueError(
-            f"{asked!r} is no change: use NAME=FACTOR with a factor from 0 to "
+            f"{asked!r} cannot be applied: use NAME=FACTOR with a factor from 0 to "
             f"{LARGEST_FACTOR}, such as 'optimizer=0.5'"
         )
     return name.strip(), scale

@@ -18,7 +18,7 @@ use crate::completeness::Completeness;
 use crate::device::{is_in_number, value_of};
 use crate::functions::{CallNames, Definitions};
 use crate::own_code::OwnCode;
-use crate::replay::{Replay, WhatIf};
+use crate::replay::{Replay, WhatIf, is_allocation_call, is_blocking_call, is_copy_call};
 use crate::step_split::StepClass;
 use crate::top_operators::CodePlace;
 use crate::work::Work;
@@ -42,6 +42,12 @@ pub(crate) struct Around {
 /// time that is nearly all of it.
 const SEVERAL_STEPS: usize = 4;
 const ONE_STEP: f64 = 0.8;
+
+/// A call of a device's runtime that takes this long, and this many times as long as the usual one,
+/// loads code. One that takes memory starts the device if it takes longer still.
+const LOADING_TIME: Nanos = Nanos(1_000_000);
+const UNUSUAL: u64 = 100;
+const STARTING_TIME: Nanos = Nanos(100_000_000);
 
 /// The facts about a profile that rules look at. Lists of events hold those in steps, in time order.
 pub(crate) struct Facts<'a> {
@@ -78,6 +84,8 @@ pub(crate) struct Facts<'a> {
     /// By name, the first name of the same function of the user's. Sampled stacks have a frame for
     /// each line.
     functions: Vec<Option<StringId>>,
+    /// The calls in which the device's runtime starts or loads code, once in a process.
+    start_up: Vec<EventId>,
     /// The calls of models, which several rules ask for.
     pub(super) passes: OnceLock<Vec<(EventId, Pass)>>,
     /// The loops of small operators, which several rules ask for.
@@ -116,6 +124,7 @@ impl<'a> Facts<'a> {
             around,
             by_name: ByName::default(),
             functions: functions(analysis, own),
+            start_up: Vec::new(),
             passes: OnceLock::new(),
             loops: OnceLock::new(),
         };
@@ -136,6 +145,7 @@ impl<'a> Facts<'a> {
         }
         facts.by_name = ByName::build(profile, &facts.events);
         facts.busy = facts.busy_time();
+        facts.start_up = facts.find_start_up();
         if !replay.has_steps() {
             facts.whole = base.saturating_sub(facts.import_time());
         }
@@ -152,6 +162,29 @@ impl<'a> Facts<'a> {
             end = end.max(event.end());
         }
         time
+    }
+
+    /// Returns the calls in which the device's runtime starts or loads code: those that take far longer
+    /// than others. Taking and freeing memory and waiting may take long in each step.
+    fn find_start_up(&self) -> Vec<EventId> {
+        let mut times: Vec<Nanos> = self.runtime.iter().map(|&id| self.duration(id)).collect();
+        if times.is_empty() {
+            return Vec::new();
+        }
+        let middle = times.len() / 2;
+        let (_, &mut usual, _) = times.select_nth_unstable(middle);
+        let least = Nanos(LOADING_TIME.0.max(usual.0.saturating_mul(UNUSUAL)));
+        let is_long = |id: &EventId| {
+            let name = self.name(*id);
+            let least = if is_allocation_call(name) {
+                least.max(STARTING_TIME)
+            } else {
+                least
+            };
+            let waits = is_copy_call(name) || is_blocking_call(name) && !is_allocation_call(name);
+            !waits && self.duration(*id) >= least
+        };
+        self.runtime.iter().copied().filter(is_long).collect()
     }
 
     /// Returns the time in which at least one kernel, copy or fill of the steps runs on the busiest
@@ -321,11 +354,15 @@ impl<'a> Facts<'a> {
         !self.profile.inputs().is_empty()
     }
 
+    /// Returns the inputs of an operator.
+    pub(crate) fn inputs(&self, id: EventId) -> impl Iterator<Item = Input<'a>> {
+        self.profile.inputs().inputs(self.profile.event(id).inputs)
+    }
+
     /// Returns the types and sizes of the tensors that an operator takes, up to the first that is
     /// no tensor.
     pub(crate) fn tensors(&self, id: EventId) -> Vec<(DType, &'a [u64])> {
-        let inputs = self.profile.inputs().inputs(self.profile.event(id).inputs);
-        let tensors = inputs.map_while(|input| match input {
+        let tensors = self.inputs(id).map_while(|input| match input {
             Input::Tensor { dtype, dims, .. } => Some((dtype, dims)),
             _ => None,
         });
@@ -400,9 +437,13 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Returns a replay's change with nothing in it.
+    /// Returns a replay's change with nothing in it. The device starts all the same.
     pub(crate) fn what_if(&self) -> WhatIf {
-        WhatIf::none(self.analysis)
+        let mut change = WhatIf::none(self.analysis);
+        for &id in &self.start_up {
+            change.keep(id);
+        }
+        change
     }
 
     /// Returns the time of all steps after causes are mended.
@@ -605,14 +646,9 @@ fn place_device_work(analysis: &Analysis, found: &mut [Around]) {
     }
 }
 
-/// Functions without a name of their own.
-const INNER: [&str; 5] = [
-    "<genexpr>",
-    "<listcomp>",
-    "<dictcomp>",
-    "<setcomp>",
-    "<lambda>",
-];
+/// Functions without a name of their own, which only the function around them calls. A lambda may be
+/// called from anywhere.
+const INNER: [&str; 4] = ["<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>"];
 
 /// Returns the innermost frame of the user's own code that led to each event. The call of a function
 /// of the user's belongs to that function itself.
@@ -621,7 +657,7 @@ pub(super) fn frames(analysis: &Analysis, own: &OwnCode) -> Vec<Option<StringId>
     let is_own: Vec<bool> = (profile.strings().iter())
         .map(|text| own.place(text).is_some())
         .collect();
-    // A comprehension or a lambda belongs to the function that it is written in.
+    // A comprehension belongs to the function that it is written in.
     let is_inner: Vec<bool> = (profile.strings().iter())
         .map(|text| {
             own.place(text)

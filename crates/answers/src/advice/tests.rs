@@ -281,3 +281,24 @@ fn steps_leave_no_imports_out() {
     }));
     assert!(advice.has_steps && advice.overhead.imports == Nanos::ZERO);
 }
+
+// The device starts inside of an operator that also waits, and code is loaded inside of a launch.
+#[test]
+fn starting_the_device_is_no_saving() {
+    let profile = program(|time| {
+        time.operator("aten::to", |time| {
+            time.runtime("cudaDeviceGetStreamPriorityRange", 300_000);
+            time.synchronize();
+        });
+        time.operator("aten::add", |time| time.runtime("cudaLaunchKernel", 50_000));
+        for _ in 0..40 {
+            time.compute(2, 100);
+            time.item();
+        }
+    });
+    let advice = advise(profile);
+    for finding in &advice.findings {
+        let saved = finding.time;
+        assert!(saved < Nanos(20_000_000), "{}: {saved:?}", finding.rule.id);
+    }
+}

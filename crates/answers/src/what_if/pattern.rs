@@ -25,9 +25,11 @@ impl Pattern {
 
     /// Returns whether a user may mean an event of this name.
     pub(super) fn matches(&self, name: &str) -> bool {
+        // An asterisk stands for no part of a path, unless the pattern names a file.
+        let is_path = Place::parse(name).is_some() && !self.names_a_file() && self.parts.len() > 1;
         let names = [
-            Some(name),
-            Some(Keys::text(name)),
+            Some(name).filter(|_| !is_path),
+            Some(Keys::text(name)).filter(|_| !is_path),
             short_name(name),
             name.strip_prefix(MODULE_PREFIX),
         ];
@@ -40,6 +42,13 @@ impl Pattern {
             }
             parts => names.any(|name| is_like(&name, parts)),
         }
+    }
+
+    /// Returns whether it contains what only the names of frames with their files do.
+    fn names_a_file(&self) -> bool {
+        let marks = [".py", "/", "(", ": "];
+        let has_mark = |part: &String| marks.iter().any(|mark| part.contains(mark));
+        self.parts.iter().any(has_mark)
     }
 }
 
@@ -99,6 +108,9 @@ mod tests {
             ("sleep", "<built-in function sleep>"),
             ("*gemm*", "sm90_xmma_gemm_bf16_tn"),
             ("aten::*mm", "aten::addmm"),
+            ("*aug*", "data/sets.py(12): augment"),
+            ("*sets.py*", "data/sets.py(12): augment"),
+            ("*: augment", "data/sets.py(12): augment"),
             ("*", "anything"),
         ] {
             assert!(Pattern::new(pattern).matches(name), "{pattern} {name}");
@@ -113,6 +125,7 @@ mod tests {
             ("aten::add", "aten::addmm"),
             ("aten::add", "aten::add_"),
             ("sets", "data/sets.py(12): augment"),
+            ("*sets*", "data/sets.py(12): augment"),
             ("Linear", "nn.Module: LinearNorm_3"),
             ("aten::*mm", "my::aten::mm_out"),
             ("", "aten::mm"),

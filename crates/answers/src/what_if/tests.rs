@@ -60,7 +60,7 @@ fn a_prediction_tells_what_it_changed() {
     assert_eq!(matched.names[0].name, "Optimizer.step#AdamW.step");
     let text = prediction.json();
     assert!(
-        text.contains(r#""recorded":{"median_us":40000.0,"#),
+        text.contains(r#""recorded":{"mean_us":40000.0,"median_us":40000.0,"#),
         "{text}"
     );
 }

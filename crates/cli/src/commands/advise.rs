@@ -100,6 +100,14 @@ pub(crate) fn run(args: &AdviseArgs) -> anyhow::Result<Outcome> {
         let message = format!("{}: {}", args.trace.display(), refusal_text(refusal));
         return Err(advised(message, refusal_hint(refusal)));
     }
+    if advice.is_doubtful && !args.allow_incomplete {
+        let message = format!(
+            "{}: a replay takes far more or far less time than the recording, so nothing is priced",
+            args.trace.display()
+        );
+        let hint = "record the device's launches too, or use --allow-incomplete";
+        return Err(advised(message, hint));
+    }
     if let Some(doubt) = limit.doubt() {
         tell(&doubt);
     }

@@ -27,6 +27,10 @@ where it leads from one thread or stream to another.
 
 Exit codes: 0 success, 1 failure, 2 usage error";
 
+/// The numbers of rows if none is asked for.
+const ROWS: usize = 5;
+const ROWS_OF_JSON: usize = 100;
+
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(crate) struct CriticalPathArgs {
@@ -45,9 +49,9 @@ pub(crate) struct CriticalPathArgs {
     #[command(flatten)]
     code: Code,
 
-    /// Show at most N functions, modules, operators and kernels each.
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    limit: usize,
+    /// Show at most N functions, modules, operators and kernels each [default: 5, with --json 100].
+    #[arg(long, alias = "limit", value_name = "N")]
+    row_limit: Option<usize>,
 
     /// Limit the width, to at least 60; 0 means no limit [default: terminal width]
     #[arg(long, value_name = "N")]
@@ -75,8 +79,10 @@ pub(crate) fn run(args: &CriticalPathArgs) -> anyhow::Result<Outcome> {
     };
     tell_part(&args.trace, &analysis);
     let own = OwnCode::of(analysis.profile().metadata(), &args.code.mine);
+    let usual = if args.json { ROWS_OF_JSON } else { ROWS };
+    let rows = args.row_limit.unwrap_or(usual);
     let options = PathOptions {
-        rows: args.limit,
+        rows,
         timing: if args.recorded {
             Timing::Recorded
         } else {
@@ -89,7 +95,7 @@ pub(crate) fn run(args: &CriticalPathArgs) -> anyhow::Result<Outcome> {
     } else {
         let asked = args.width.or_else(terminal_width);
         let layout = CodeLayout {
-            rows: args.limit,
+            rows,
             width: asked.filter(|&width| width > 0),
         };
         print(&critical_path_text(&path, layout))?;

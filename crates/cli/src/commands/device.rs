@@ -32,7 +32,7 @@ pub(crate) struct DeviceArgs {
     trace: PathBuf,
 
     /// List at most N streams, operators, kernels and steps; --json lists all.
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, alias = "limit", value_name = "N", default_value_t = 8)]
     row_limit: usize,
 
     /// Limit the width, to at least 80; 0 means no limit [default: terminal width]

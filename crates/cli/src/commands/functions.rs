@@ -102,6 +102,7 @@ struct Listing {
     /// Show at most N rows; -1 shows all [default: 20; all with --json]
     #[arg(
         long,
+        alias = "limit",
         value_name = "N",
         default_value_t = 20,
         allow_negative_numbers = true

@@ -36,7 +36,7 @@ pub(crate) struct StepsArgs {
     mine: Vec<String>,
 
     /// List at most N steps; --json lists all.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, alias = "limit", value_name = "N", default_value_t = 20)]
     row_limit: usize,
 
     /// Limit the width; 0 means no limit [default: terminal width]

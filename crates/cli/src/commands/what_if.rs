@@ -94,7 +94,7 @@ pub(crate) fn run(args: &WhatIfArgs) -> anyhow::Result<Outcome> {
     if changes.is_empty() {
         let hint = "use --scale NAME=0.5, --remove NAME, --no-synchronization, --overlap-copies, \
                     --no-data-loading or --cuda-graphs";
-        return Err(misused("nothing is to change", hint));
+        return Err(misused("no change was given", hint));
     }
     let analysis = read_analysis(&args.trace, args.limits)?;
     tell_part(&args.trace, &analysis);

@@ -350,7 +350,7 @@ fn medians(
     device: &Device,
     contents: &Contents<'_>,
 ) -> (&'static str, Nanos, Nanos) {
-    let is_behind = device.median_behind(before).is_some() || contents.device_median().is_some();
+    let is_behind = before.device_p50.is_some() || contents.device_median().is_some();
     let on_device = device.median_step().zip(contents.device.median_step());
     match on_device.filter(|_| is_behind) {
         Some((before, now)) => ("The median step on the device", before, now),

@@ -77,7 +77,7 @@ impl<'a> Contents<'a> {
 
     /// Returns the median duration of a step on the devices, if they are behind the CPU.
     pub(super) fn device_median(&self) -> Option<Nanos> {
-        self.device.median_behind(&self.explanation.steps)
+        self.explanation.steps.device_p50
     }
 
     /// Returns the steps whose beginning is known.

@@ -1,11 +1,12 @@
 //! The user's functions on the first screen.
 
-use mindprof_answers::{CodePath, CodePaths};
+use mindprof_answers::{CodePath, Screen, screen_findings};
 use mindprof_model::Nanos;
 
-use super::{LEAST, WIDTH};
+use super::{FINDINGS, LEAST, WIDTH};
 use crate::functions::short_name;
 use crate::grid::{characters, cut};
+use crate::headline::function_name;
 use crate::steps::{is_share, percent};
 use crate::visible::visible;
 
@@ -23,9 +24,10 @@ pub(crate) fn is_passing_on(path: &CodePath, total: Nanos) -> bool {
 }
 
 /// Returns the rows of at most `limit` functions, each below those of its callers that are shown.
-pub(super) fn function_rows(paths: &CodePaths, limit: usize) -> Vec<Vec<String>> {
+pub(super) fn function_rows(screen: &Screen, limit: usize) -> Vec<Vec<String>> {
+    let paths = &screen.headline.paths;
     let total = paths.total;
-    let is_shown = shown(paths, limit);
+    let is_shown = shown(screen, limit);
     let all = || paths.paths.iter().zip(&is_shown);
     let widest = all()
         .filter(|&(_, &is_shown)| is_shown)
@@ -60,8 +62,10 @@ pub(super) fn function_rows(paths: &CodePaths, limit: usize) -> Vec<Vec<String>>
 }
 
 /// Returns for each path whether it is among the `limit` that are shown: first those that the verdict
-/// names, then those with the largest total times, callers before the functions that they call.
-fn shown(paths: &CodePaths, limit: usize) -> Vec<bool> {
+/// and the findings name, then those with the largest total times, callers before the functions that
+/// they call.
+fn shown(screen: &Screen, limit: usize) -> Vec<bool> {
+    let paths = &screen.headline.paths;
     let is_wanted = |&index: &usize| {
         let path = &paths.paths[index];
         is_share(path.total, paths.total, LEAST) && !is_passing_on(path, paths.total)
@@ -71,11 +75,18 @@ fn shown(paths: &CodePaths, limit: usize) -> Vec<bool> {
         let others = [culprit.through, culprit.larger];
         std::iter::once(culprit.path).chain(others.into_iter().flatten())
     });
+    let found = screen_findings(&screen.advice).take(FINDINGS);
+    let found = found.filter_map(|finding| {
+        let place = finding.place.as_ref()?;
+        let function = function_name(place, &screen.facts.sources);
+        let is_it = |path: &CodePath| path.file == place.file && path.function == function;
+        paths.paths.iter().position(is_it)
+    });
     let mut largest: Vec<usize> = (0..paths.paths.len()).collect();
     largest.sort_by_key(|&index| std::cmp::Reverse(paths.paths[index].total));
     let mut is_shown = vec![false; paths.paths.len()];
     let mut left = limit;
-    for index in named.chain(largest).filter(is_wanted) {
+    for index in named.chain(found).chain(largest).filter(is_wanted) {
         if left > 0 && !is_shown[index] {
             is_shown[index] = true;
             left -= 1;

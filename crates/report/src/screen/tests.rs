@@ -1,7 +1,7 @@
 use mindprof_analyze::Analysis;
 use mindprof_answers::{
-    Explanation, OwnCode, RULES, RUN_FACTS_KEY, RunMarks, RunReport, ScreenFacts, SideRanges,
-    SourceFile, SourceFiles, SourceFunction, Work,
+    CodePlace, Confidence, Explanation, Finding, OwnCode, RULES, RUN_FACTS_KEY, RunMarks,
+    RunReport, ScreenFacts, SideRanges, SourceFile, SourceFiles, SourceFunction, Work,
 };
 use mindprof_model::{
     Category, DeviceKind, Event, Part, Profile, Recorder, StackId, StepMark, StringTable, Thread,
@@ -136,7 +136,7 @@ mindprof: 75 % of the time is spent in metrics (train.py:12), mostly in
 aten::item
   12 | right += out[i].item()
 
-7 steps of 4.00 ms (longest 4.00 ms): operators 100 %
+7 steps, median 4.00 ms (longest 4.00 ms): operators 100 %
 
 Total   Own  Your code                 Mostly
  75 %  75 %  metrics (train.py:12)     aten::item
@@ -394,9 +394,40 @@ fn functions_that_the_verdict_names_are_the_last_to_go() {
     let profile = part.into_profile().expect("everything was added");
     let screen = screen_of(profile, ScreenFacts::default());
     for limit in 1..FUNCTIONS {
-        let rows = function_rows(&screen.headline.paths, limit);
+        let rows = function_rows(&screen, limit);
         assert_eq!(rows.len(), limit);
         let is_named = |row: &Vec<String>| row[2].contains("tokenize (train.py:40)");
+        assert!(rows.iter().any(is_named), "{limit}: {rows:?}");
+    }
+    // A finding about a function deep in the chain.
+    let mut screen = screen;
+    let place = CodePlace {
+        file: "train.py".into(),
+        line: 17,
+        function: "step7".into(),
+    };
+    let rule = RULES.iter().find(|rule| rule.id == "conversions");
+    screen.advice.findings = vec![Finding {
+        rule: rule.expect("it is a rule"),
+        share: 0.1,
+        low: 0.05,
+        high: 0.2,
+        time: Nanos(8_000_000),
+        confidence: Confidence::High,
+        place: Some(place),
+        module: None,
+        events: Vec::new(),
+        count: 1,
+        per_step: 1.0,
+        recorded: Nanos(8_000_000),
+        bytes: None,
+        name: None,
+        remedy: "",
+        merged: Vec::new(),
+    }];
+    for limit in 2..FUNCTIONS {
+        let rows = function_rows(&screen, limit);
+        let is_named = |row: &Vec<String>| row[2].contains("step7 (train.py:");
         assert!(rows.iter().any(is_named), "{limit}: {rows:?}");
     }
 }
@@ -404,10 +435,10 @@ fn functions_that_the_verdict_names_are_the_last_to_go() {
 #[test]
 fn a_device_behind_the_cpu_tells_its_own_steps() {
     let mut screen = screen(ScreenFacts::default());
-    screen.device_step = Some(Nanos(23_500_000));
+    screen.steps.device_p50 = Some(Nanos(23_500_000));
     let text = screen_text(&screen, &end());
     assert!(
-        text.contains("steps of 23.5 ms on the device; on the CPU 4.00 ms (longest"),
+        text.contains("steps, median 23.5 ms on the device; on the CPU 4.00 ms (longest"),
         "{text}"
     );
 }

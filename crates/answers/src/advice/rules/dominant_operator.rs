@@ -9,7 +9,7 @@ use crate::completeness::EventKind;
 
 pub(super) const RULE: Rule = Rule {
     id: "dominant-operator",
-    cause: "one operator takes most of the step",
+    cause: "one operator takes most of the time",
     remedy: "look at this operator first: its shapes, its types, and how often it is called",
     price: Price::Unpriced { rank: 0.01 },
     needs: &[EventKind::Cpu, EventKind::Device],

@@ -12,7 +12,7 @@ use crate::sampling::Sampling;
 pub(super) const RULE: Rule = Rule {
     id: "python-bound",
     cause: "a function spends its time in Python code",
-    remedy: "move the Python loop out of the step, into numpy or torch, or into a data loader worker",
+    remedy: "move the Python loop into numpy or torch, or into a data loader worker",
     price: Price::replay(0.05, (0.4, 1.1)),
     needs: &[EventKind::PythonCall],
     check,

@@ -25,6 +25,10 @@ const ENOUGH: usize = 20;
 /// The last quarter of the steps, compared with the first.
 const SLOWER: f64 = 1.08;
 
+/// The least growth from one quarter to the next, as a part of the drift. Another program that starts
+/// makes the later quarters slower at once.
+const STEADY: f64 = 0.1;
+
 /// Work that takes this much longer than it would if it had grown as the rest did has grown by itself.
 const GROWN: f64 = 1.25;
 
@@ -67,7 +71,12 @@ fn check(facts: &Facts<'_>) -> Outcome {
             *times.select_nth_unstable(middle).1
         })
         .collect();
-    let is_drift = quarters.is_sorted() && quarters[3] as f64 > SLOWER * quarters[0] as f64;
+    let whole = quarters[3].saturating_sub(quarters[0]) as f64;
+    let is_steady = quarters.windows(2).all(|pair| {
+        let growth = pair[1].checked_sub(pair[0]);
+        growth.is_some_and(|growth| growth as f64 >= STEADY * whole)
+    });
+    let is_drift = is_steady && quarters[3] as f64 > SLOWER * quarters[0] as f64;
     if !is_drift {
         return Outcome::Clean;
     }
