@@ -58,7 +58,7 @@ def test_the_slow_program_is_explained(tmp_path: Path) -> None:
     )
     verdict, _, rest = run.stderr.partition("Total ")
     assert "is spent in crowding (slow_features.py:" in " ".join(verdict.split())
-    assert "move the Python loop out of the step" in rest
+    assert "move the Python loop into numpy or torch" in rest
     assert (tmp_path / "out" / "report.html").exists()
 
 
