@@ -524,7 +524,13 @@ def test_torchs_profilers_begin_and_end_with_a_lock_held() -> None:
         torch._C._autograd._enable_profiler()
     assert len(begun) == 3
     answers = []
-    thread = threading.Thread(target=lambda: answers.append(lock.acquire(blocking=False)))
+
+    def take() -> None:
+        answers.append(lock.acquire(blocking=False))
+        # torch's functions may be interposed in again, with this lock.
+        lock.release()
+
+    thread = threading.Thread(target=take)
     thread.start()
     thread.join()
     assert answers == [True], "it is free again"
